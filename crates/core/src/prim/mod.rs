@@ -1,9 +1,33 @@
-//! The primitive operations. A primitive is declared once, in [`table`]: name, type, documentation, evaluation, partial
-//! derivatives as core terms, domain, kinks, where finite differences can be trusted. Nothing else matches on names.
+//! The primitive operations. A primitive is declared once, in a table row of [`scalars`] or [`structures`]: name, type,
+//! documentation, evaluation, partial derivatives as core terms, domain, kinks, where finite differences can be
+//! trusted. Nothing else matches on names.
 
-/// The keys of the primitive table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Prim {
+mod info;
+pub mod math;
+mod scalars;
+mod structures;
+
+pub use info::{Condition, Eval, Fixity, IntError, PrimInfo};
+
+use std::sync::LazyLock;
+
+/// Declares the enum together with the list of its members.
+macro_rules! prims {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// The keys of the primitive table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Prim {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Prim {
+            /// Every primitive, in the order of declaration.
+            pub const ALL: &'static [Prim] = &[$(Prim::$name),*];
+        }
+    };
+}
+
+prims! {
     // Reals.
     AddReal,
     SubReal,
@@ -97,3 +121,33 @@ pub enum Prim {
     /// `checkpoint f x`; type arguments `'a`, `'b`
     Checkpoint,
 }
+
+impl Prim {
+    /// The record of this primitive.
+    pub fn info(self) -> &'static PrimInfo {
+        &table()[self as usize]
+    }
+
+    /// The primitive of a name. Where a name is overloaded (`+` on reals and on integers) the one on reals.
+    pub fn from_name(name: &str) -> Option<Prim> {
+        Prim::all_named(name).next()
+    }
+
+    /// All primitives of a name: two for overloaded operators.
+    pub fn all_named(name: &str) -> impl Iterator<Item = Prim> + '_ {
+        table().iter().filter(move |info| info.name == name).map(|info| info.prim)
+    }
+}
+
+/// The table, made once; position = `prim as usize`.
+fn table() -> &'static [PrimInfo] {
+    static TABLE: LazyLock<Vec<PrimInfo>> = LazyLock::new(|| {
+        let mut rows = scalars::rows();
+        rows.extend(structures::rows());
+        rows
+    });
+    &TABLE
+}
+
+#[cfg(test)]
+mod tests;
