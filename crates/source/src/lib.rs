@@ -4,9 +4,14 @@
 //! a diagnostic produces a string.
 
 mod diagnostic;
+mod excerpt;
+mod json;
+mod render;
 mod span;
 
 pub use diagnostic::{Diagnostic, Label, Severity};
+pub use json::to_json;
+pub use render::render;
 pub use span::{FileId, Position, SourceFile, SourceMap, Span};
 
 /// Stops with a message that says it is our fault, not the user's. For broken invariants only.

@@ -56,11 +56,15 @@ impl SourceFile {
         Position { line, column: column + 1 }
     }
 
-    /// The text of a line (counted from 1), without its line break.
+    /// The text of a line (counted from 1), without its line break; nothing for a line that is not there.
     pub fn line(&self, line: usize) -> &str {
-        let start = self.line_starts[line - 1] as usize;
         let end = self.line_starts.get(line).map_or(self.text.len(), |&next| next as usize);
-        self.text[start..end].trim_end_matches(['\n', '\r'])
+        self.text.get(self.line_start(line)..end).unwrap_or("").trim_end_matches(['\n', '\r'])
+    }
+
+    /// The offset at which a line (counted from 1) begins; the end of the text for a line that is not there.
+    pub fn line_start(&self, line: usize) -> usize {
+        line.checked_sub(1).and_then(|i| self.line_starts.get(i)).map_or(self.text.len(), |&start| start as usize)
     }
 }
 

@@ -217,13 +217,16 @@ pub enum Token {
 }
 
 /// How many bytes after its `(*` a comment ends, nested comments included; nothing if it is never closed.
-/// Quotes have no meaning inside comments.
+///
+/// As in OCaml, comment brackets in a string inside a comment do not count; but a quote that has no partner on its
+/// line is only a quote.
 pub fn comment_end(rest: &str) -> Option<usize> {
-    let rest = rest.as_bytes();
+    let bytes = rest.as_bytes();
     let mut depth = 1usize;
     let mut at = 0;
-    while at < rest.len() {
-        match &rest[at..] {
+    let mut lone_quotes_until = 0;
+    while at < bytes.len() {
+        match &bytes[at..] {
             [b'(', b'*', ..] => {
                 depth += 1;
                 at += 2;
@@ -235,10 +238,31 @@ pub fn comment_end(rest: &str) -> Option<usize> {
                     return Some(at);
                 }
             }
+            [b'"', inner @ ..] if at >= lone_quotes_until => match string_length(inner) {
+                Ok(length) => at += 1 + length,
+                // Do not look again from every further quote of the line: that would take quadratic time.
+                Err(length) => {
+                    lone_quotes_until = at + 1 + length;
+                    at += 1;
+                }
+            },
             _ => at += 1,
         }
     }
     None
+}
+
+/// The length of a string behind its opening quote, closing quote included; of the rest of the line if there is none.
+fn string_length(inner: &[u8]) -> Result<usize, usize> {
+    let mut at = 0;
+    loop {
+        match inner.get(at) {
+            None | Some(b'\n') => return Err(at),
+            Some(b'"') => return Ok(at + 1),
+            Some(b'\\') if inner.get(at + 1).is_some_and(|&next| next != b'\n') => at += 2,
+            Some(_) => at += 1,
+        }
+    }
 }
 
 /// Moves past the rest of a comment; to the end of the text if it is never closed.

@@ -1,0 +1,51 @@
+use gradus_source::*;
+use gradus_syntax::*;
+#[test]
+fn scratch() {
+    for f in std::env::var("GR").unwrap_or_default().split_whitespace() {
+        let text = std::fs::read_to_string(f).unwrap();
+        let p = parse_module(FileId(0), &text);
+        let sf = SourceFile::new(f, text.as_str());
+        println!("{f}: {} items {} errors", p.tree.items.len(), p.errors.len());
+        for e in &p.errors { let d = e.diagnostic(); let at = sf.position(e.span().start); println!("  {}:{} {} | {}", at.line, at.column, d.message, sf.line(at.line)); }
+    }
+}
+#[test]
+fn deep() {
+    for n in [1000usize, 9_900, 100_000] {
+        let texts = [
+            ("paren", "(".repeat(n) + "1" + &")".repeat(n)),
+            ("plus", "1".to_string() + &" + 1".repeat(n)),
+            ("cons", "1".to_string() + &" :: 1".repeat(n)),
+            ("let", "let x = 1 in ".repeat(n) + "x"),
+            ("neg", "- ".repeat(n) + "x"),
+            ("list", "[".to_string() + &"1; ".repeat(n) + "1]"),
+            ("app", "f".to_string() + &" x".repeat(n)),
+            ("fun", "fun x -> ".repeat(n) + "x"),
+            ("field", "x".to_string() + &".y".repeat(n)),
+            ("if", "if a then b else ".repeat(n) + "x"),
+            ("match", "match x with A -> ".repeat(n) + "x"),
+            ("nestlist", "[".repeat(n) + &"]".repeat(n)),
+            ("pat", "fun ".to_string() + &"(".repeat(n) + "x" + &")".repeat(n) + " -> 1"),
+            ("patcons", "fun (".to_string() + &"x :: ".repeat(n) + "x) -> 1"),
+            ("type", "(x : ".to_string() + &"a -> ".repeat(n) + "a)"),
+            ("typel", "(x : ".to_string() + &"a ".repeat(n) + "a)"),
+            ("letmissing", "let x = ".repeat(n) + "x"),
+            ("open", "(".repeat(n)),
+            ("brack", "[|(".repeat(n)),
+            ("fields", "{ x = ".repeat(n)),
+        ];
+        for (name, t) in texts {
+            let start = std::time::Instant::now();
+            let p = parse_expr(FileId(0), &t);
+            let took = start.elapsed();
+            let errs: Vec<_> = p.errors.iter().take(2).map(|e| e.diagnostic().message).collect();
+            println!("{name} {n} {:?} {:?}", took, errs);
+            let p2 = std::thread::Builder::new().stack_size(std::env::var("STACK").ok().and_then(|s| s.parse().ok()).unwrap_or(2 << 20)).spawn(move || { let q = p; drop(q) }).unwrap();
+            p2.join().unwrap();
+            let m = parse_module(FileId(0), &format!("let y = {t}\nlet x = 3"));
+            assert!(m.tree.items.len() >= 2);
+            std::mem::forget(m);
+        }
+    }
+}
