@@ -4,10 +4,12 @@
 //! This crate knows only `source`. It reads no files and prints nothing.
 
 pub mod build;
+pub mod check;
 pub mod definitions;
 pub mod instance;
 pub mod mode;
 pub mod prim;
+pub mod print;
 pub mod program;
 pub mod term;
 pub mod traverse;

@@ -216,6 +216,70 @@ pub enum DeriveOp {
     Taylor,
 }
 
+impl DeriveOp {
+    /// How it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            DeriveOp::Grad => "grad",
+            DeriveOp::ValueAndGrad => "value_and_grad",
+            DeriveOp::Vjp => "vjp",
+            DeriveOp::Jvp => "jvp",
+            DeriveOp::Pullback => "pullback",
+            DeriveOp::Linearize => "linearize",
+            DeriveOp::Jacobian => "jacobian",
+            DeriveOp::Hessian => "hessian",
+            DeriveOp::Hvp => "hvp",
+            DeriveOp::Diff => "diff",
+            DeriveOp::Taylor => "taylor",
+        }
+    }
+
+    /// How many types a [`TermKind::Derive`] of this form carries.
+    pub fn type_arity(self) -> usize {
+        match self {
+            DeriveOp::Diff | DeriveOp::Taylor => 0,
+            DeriveOp::Grad | DeriveOp::ValueAndGrad | DeriveOp::Hessian | DeriveOp::Hvp => 1,
+            DeriveOp::Vjp | DeriveOp::Jvp | DeriveOp::Pullback | DeriveOp::Linearize | DeriveOp::Jacobian => 2,
+        }
+    }
+
+    /// The types of the arguments and of the result, at as many types as [`DeriveOp::type_arity`] says.
+    pub fn signature(self, types: &[Type]) -> (Vec<Type>, Type) {
+        let fun = |from: &Type, to: &Type| Type::fun(from.clone(), to.clone());
+        let (real, matrix) = (Type::Real, Type::array(Type::array(Type::Real)));
+        match (self, types) {
+            (DeriveOp::Grad, [a]) => (vec![fun(a, &real), a.clone()], a.clone()),
+            (DeriveOp::ValueAndGrad, [a]) => (vec![fun(a, &real), a.clone()], Type::tuple([real, a.clone()])),
+            (DeriveOp::Vjp, [a, b]) => (vec![fun(a, b), a.clone(), b.clone()], a.clone()),
+            (DeriveOp::Jvp, [a, b]) => (vec![fun(a, b), a.clone(), a.clone()], b.clone()),
+            (DeriveOp::Pullback, [a, b]) => (vec![fun(a, b), a.clone()], Type::tuple([b.clone(), fun(b, a)])),
+            (DeriveOp::Linearize, [a, b]) => (vec![fun(a, b), a.clone()], Type::tuple([b.clone(), fun(a, b)])),
+            (DeriveOp::Jacobian, [a, b]) => (vec![fun(a, b), a.clone()], matrix),
+            (DeriveOp::Hessian, [a]) => (vec![fun(a, &real), a.clone()], matrix),
+            (DeriveOp::Hvp, [a]) => (vec![fun(a, &real), a.clone(), a.clone()], a.clone()),
+            (DeriveOp::Diff, []) => (vec![fun(&real, &real), real.clone()], real),
+            (DeriveOp::Taylor, []) => (vec![Type::Int, fun(&real, &real), real.clone()], Type::array(real)),
+            (op, types) => gradus_source::bug!("{} at {} types", op.name(), types.len()),
+        }
+    }
+}
+
+/// A deep term is taken down with room on the stack, like every other walk over terms.
+impl Drop for TermKind {
+    fn drop(&mut self) {
+        // Far from the end of the stack the parts may simply go after this.
+        if stacker::remaining_stack().is_none_or(|left| left > 64 * 1024) {
+            return;
+        }
+        let unit = Term { kind: Arc::new(TermKind::Literal(Literal::Unit)), span: Span::default() };
+        let mut parts = Vec::new();
+        crate::traverse::for_each_child_mut(self, &mut |child| parts.push(std::mem::replace(child, unit.clone())));
+        if !parts.is_empty() {
+            crate::traverse::with_stack(|| drop(parts));
+        }
+    }
+}
+
 impl Term {
     pub fn new(kind: TermKind, span: Span) -> Self {
         Term { kind: Arc::new(kind), span }

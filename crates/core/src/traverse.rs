@@ -95,6 +95,45 @@ pub fn for_each_child(term: &Term, f: &mut dyn FnMut(&Term)) {
     }
 }
 
+/// The child terms that this node owns alone, for taking it apart.
+pub(crate) fn for_each_child_mut(kind: &mut TermKind, f: &mut dyn FnMut(&mut Term)) {
+    match kind {
+        TermKind::Var(..) | TermKind::Global(_) | TermKind::Literal(_) => {}
+        TermKind::Lambda(l) => {
+            if let Some(l) = Arc::get_mut(l) {
+                f(&mut l.body)
+            }
+        }
+        TermKind::App(function, argument) => {
+            f(function);
+            f(argument);
+        }
+        TermKind::Let { bound, body, .. } => {
+            f(bound);
+            f(body);
+        }
+        TermKind::LetRec { bindings, body } => {
+            bindings.iter_mut().for_each(|(_, _, t)| f(t));
+            f(body);
+        }
+        TermKind::Prim { args, .. } | TermKind::Construct { args, .. } | TermKind::Derive { args, .. } => {
+            args.iter_mut().for_each(f)
+        }
+        TermKind::Tuple(items) | TermKind::ArrayLiteral { items, .. } => items.iter_mut().for_each(f),
+        TermKind::Proj { term, .. } | TermKind::Lift { term, .. } => f(term),
+        TermKind::Case { scrutinee, arms, default } => {
+            f(scrutinee);
+            arms.iter_mut().for_each(|a| f(&mut a.body));
+            default.iter_mut().for_each(f);
+        }
+        TermKind::If { condition, then, otherwise } => {
+            f(condition);
+            f(then);
+            f(otherwise);
+        }
+    }
+}
+
 /// The free variables of a term, in order of first occurrence. Because binders are unique, a variable is free
 /// exactly if the term mentions it and does not bind it.
 pub fn free_vars(term: &Term) -> Vec<Var> {

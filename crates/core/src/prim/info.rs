@@ -19,14 +19,17 @@ pub struct PrimInfo {
     /// One term per argument: the partial derivative at the given arguments, `None` for an argument that is not real.
     /// Exactly the primitives from numbers to a real have this. The arguments must be variables or literals, since
     /// they may be repeated. The comparisons inside decide which branch was taken; the kink itself is the primitive's own.
-    pub partials: Option<fn(At, &[Term]) -> Vec<Option<Term>>>,
-    /// Where the primitive is defined; `None`: everywhere. NaN counts as inside, since it was made elsewhere.
+    pub partials: Option<Partials>,
+    /// Where the primitive is defined; `None`: everywhere. See [`PrimInfo::outside_domain`].
     pub domain: Option<Condition>,
     /// Where the primitive is not differentiable, or a decision falls at equality; `None`: nowhere.
     pub kinks: Option<Condition>,
     /// Where central differences with steps up to 1e-3 are accurate; `None`: everywhere.
     pub finite_differences: Option<Condition>,
 }
+
+/// From the place and the arguments to a term for each argument.
+pub type Partials = fn(At, &[Term]) -> Vec<Option<Term>>;
 
 /// A set of arguments. Integers are given as reals.
 #[derive(Clone, Copy)]
@@ -83,6 +86,16 @@ impl PrimInfo {
         self.result.substitute(&self.scheme.bindings(types))
     }
 
+    /// Whether the arguments lie outside the domain. NaN counts as inside, since it was made elsewhere.
+    pub fn outside_domain(&self, args: &[f64]) -> bool {
+        self.domain.is_some_and(|domain| !(domain.holds)(args)) && !args.iter().any(|x| x.is_nan())
+    }
+
+    /// Whether the arguments lie on a kink.
+    pub fn at_kink(&self, args: &[f64]) -> bool {
+        self.kinks.is_some_and(|kinks| (kinks.holds)(args))
+    }
+
     pub(super) fn new(
         prim: Prim,
         (name, fixity): (&'static str, Fixity),
@@ -109,7 +122,7 @@ impl PrimInfo {
         }
     }
 
-    pub(super) fn partials(mut self, partials: fn(At, &[Term]) -> Vec<Option<Term>>) -> Self {
+    pub(super) fn partials(mut self, partials: Partials) -> Self {
         self.partials = Some(partials);
         self
     }

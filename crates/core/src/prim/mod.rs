@@ -7,7 +7,7 @@ pub mod math;
 mod scalars;
 mod structures;
 
-pub use info::{Condition, Eval, Fixity, IntError, PrimInfo};
+pub use info::{Condition, Eval, Fixity, IntError, Partials, PrimInfo};
 
 use std::sync::LazyLock;
 

@@ -23,12 +23,7 @@ fn unary(prim: Prim, name: &'static str, eval: fn(f64) -> f64, doc: &'static str
     PrimInfo::new(prim, (name, Function), vec![], vec![Real], Real, Eval::Real(eval), doc)
 }
 
-fn binary(
-    prim: Prim,
-    name: (&'static str, Fixity),
-    eval: fn(f64, f64) -> f64,
-    doc: &'static str,
-) -> PrimInfo {
+fn binary(prim: Prim, name: (&'static str, Fixity), eval: fn(f64, f64) -> f64, doc: &'static str) -> PrimInfo {
     PrimInfo::new(prim, name, vec![], vec![Real, Real], Real, Eval::RealReal(eval), doc)
 }
 
@@ -86,7 +81,7 @@ fn arithmetic() -> Vec<PrimInfo> {
             vec![Some(by_x), Some(at.if_(positive, slope, at.real(0.0)))]
         })
         .domain("x > 0, or x = 0 and y >= 0, or y whole", |a| {
-            a[0] > 0.0 || a[0].is_nan() || (a[0] == 0.0 && a[1] >= 0.0) || (a[0] < 0.0 && a[1] == a[1].trunc())
+            a[0] > 0.0 || (a[0] == 0.0 && a[1] >= 0.0) || (a[0] < 0.0 && a[1] == a[1].trunc())
         })
         .kinks("x = 0 and 0 < y < 1", |a| a[0] == 0.0 && a[1] > 0.0 && a[1] < 1.0)
         .differences("x > 0.1", |a| a[0] > 0.1),
@@ -98,11 +93,11 @@ fn functions() -> Vec<PrimInfo> {
         unary(Prim::Exp, "exp", libm::exp, "exponential").partials(|at, args| vec![Some(call(at, Prim::Exp, args))]),
         unary(Prim::Log, "log", libm::log, "natural logarithm")
             .partials(|at, args| vec![Some(div(at, at.real(1.0), args[0].clone()))])
-            .domain("x > 0", |a| !(a[0] <= 0.0))
+            .domain("x > 0", |a| a[0] > 0.0)
             .differences("x > 0.1", |a| a[0] > 0.1),
         unary(Prim::Sqrt, "sqrt", f64::sqrt, "square root")
             .partials(|at, args| vec![Some(div(at, at.real(0.5), call(at, Prim::Sqrt, args)))])
-            .domain("x >= 0", |a| !(a[0] < 0.0))
+            .domain("x >= 0", |a| a[0] >= 0.0)
             .kinks("x = 0", |a| a[0] == 0.0)
             .differences("x > 0.1", |a| a[0] > 0.1),
         unary(Prim::Sin, "sin", libm::sin, "sine").partials(|at, args| vec![Some(call(at, Prim::Cos, args))]),
@@ -116,29 +111,34 @@ fn functions() -> Vec<PrimInfo> {
             .differences("|cos x| > 0.3", |a| libm::cos(a[0]).abs() > 0.3),
         unary(Prim::Asin, "asin", libm::asin, "inverse sine")
             .partials(|at, args| vec![Some(div(at, at.real(1.0), root_of_one_minus_square(at, &args[0])))])
-            .domain("-1 <= x <= 1", |a| !(a[0].abs() > 1.0))
+            .domain("-1 <= x <= 1", |a| a[0].abs() <= 1.0)
             .kinks("|x| = 1", |a| a[0].abs() == 1.0)
             .differences("|x| < 0.9", |a| a[0].abs() < 0.9),
         unary(Prim::Acos, "acos", libm::acos, "inverse cosine")
             .partials(|at, args| vec![Some(div(at, at.real(-1.0), root_of_one_minus_square(at, &args[0])))])
-            .domain("-1 <= x <= 1", |a| !(a[0].abs() > 1.0))
+            .domain("-1 <= x <= 1", |a| a[0].abs() <= 1.0)
             .kinks("|x| = 1", |a| a[0].abs() == 1.0)
             .differences("|x| < 0.9", |a| a[0].abs() < 0.9),
         unary(Prim::Atan, "atan", libm::atan, "inverse tangent").partials(|at, args| {
             let square = mul(at, args[0].clone(), args[0].clone());
             vec![Some(div(at, at.real(1.0), add(at, at.real(1.0), square)))]
         }),
-        binary(Prim::Atan2, ("atan2", Function), libm::atan2, "`atan2 x y`: the angle of the point (y, x), in C's order")
-            .partials(|at, args| {
-                let (x, y) = (&args[0], &args[1]);
-                let square = |z: &Term| mul(at, z.clone(), z.clone());
-                let radius = || add(at, square(x), square(y));
-                vec![Some(div(at, y.clone(), radius())), Some(neg(at, div(at, x.clone(), radius())))]
-            })
-            .domain("x, y not both 0", |a| a[0] != 0.0 || a[1] != 0.0)
-            .differences("x * x + y * y > 0.1 and not near the cut y < 0, x = 0", |a| {
-                a[0] * a[0] + a[1] * a[1] > 0.1 && (a[1] > 0.0 || a[0].abs() > 0.01)
-            }),
+        binary(
+            Prim::Atan2,
+            ("atan2", Function),
+            libm::atan2,
+            "`atan2 x y`: the angle of the point (y, x), in C's order",
+        )
+        .partials(|at, args| {
+            let (x, y) = (&args[0], &args[1]);
+            let square = |z: &Term| mul(at, z.clone(), z.clone());
+            let radius = || add(at, square(x), square(y));
+            vec![Some(div(at, y.clone(), radius())), Some(neg(at, div(at, x.clone(), radius())))]
+        })
+        .domain("x, y not both 0", |a| a[0] != 0.0 || a[1] != 0.0)
+        .differences("x * x + y * y > 0.1 and not near the cut y < 0, x = 0", |a| {
+            a[0] * a[0] + a[1] * a[1] > 0.1 && (a[1] > 0.0 || a[0].abs() > 0.01)
+        }),
         unary(Prim::Sinh, "sinh", libm::sinh, "hyperbolic sine")
             .partials(|at, args| vec![Some(call(at, Prim::Cosh, args))]),
         unary(Prim::Cosh, "cosh", libm::cosh, "hyperbolic cosine")
@@ -149,7 +149,7 @@ fn functions() -> Vec<PrimInfo> {
         }),
         unary(Prim::Log1p, "log1p", libm::log1p, "log (1 + x), accurate near 0")
             .partials(|at, args| vec![Some(div(at, at.real(1.0), add(at, at.real(1.0), args[0].clone())))])
-            .domain("x > -1", |a| !(a[0] <= -1.0))
+            .domain("x > -1", |a| a[0] > -1.0)
             .differences("x > -0.9", |a| a[0] > -0.9),
         unary(Prim::Expm1, "expm1", libm::expm1, "exp x - 1, accurate near 0")
             .partials(|at, args| vec![Some(call(at, Prim::Exp, args))]),
@@ -213,7 +213,7 @@ fn kinked() -> Vec<PrimInfo> {
             Eval::Structural,
             "`Inl ()` below zero, `Inr ()` above; an error at zero, in every setting",
         )
-        .domain("x <> 0", |a| a[0] != 0.0 && !a[0].is_nan())
+        .domain("x <> 0", |a| a[0] != 0.0)
         .kinks("x = 0", |a| a[0] == 0.0)
         .differences("|x| > 0.01", |a| a[0].abs() > 0.01),
         PrimInfo::new(
@@ -305,8 +305,5 @@ fn root_of_one_minus_square(at: At, x: &Term) -> Term {
 /// The partials of `if x < y then x else y`, for a comparison.
 fn choice(at: At, comparison: Prim, args: &[Term]) -> Vec<Option<Term>> {
     let first = || at.prim_at(comparison, [Real], args);
-    vec![
-        Some(at.if_(first(), at.real(1.0), at.real(0.0))),
-        Some(at.if_(first(), at.real(0.0), at.real(1.0))),
-    ]
+    vec![Some(at.if_(first(), at.real(1.0), at.real(0.0))), Some(at.if_(first(), at.real(0.0), at.real(1.0)))]
 }

@@ -147,7 +147,13 @@ fn vectors() -> Vec<PrimInfo> {
             |a| (vec![a.clone(), a.clone()], a),
             "difference of the reals inside, as for `<+>`",
         ),
-        generic(Prim::Scale, ("*>", Infix), Data, |a| (vec![Real, a.clone()], a), "`k *> a`: the reals of `a` times `k`"),
+        generic(
+            Prim::Scale,
+            ("*>", Infix),
+            Data,
+            |a| (vec![Real, a.clone()], a),
+            "`k *> a`: the reals of `a` times `k`",
+        ),
         generic(
             Prim::Inner,
             ("<.>", Infix),
