@@ -1,0 +1,350 @@
+//! JSON text to a value of a given type.
+
+use crate::place::{elements, Misfit, Place};
+use crate::schema::{Schema, Shape};
+use crate::value::{quoted, Parts, Reals};
+use crate::Value;
+use gradus_core::traverse::with_stack;
+use gradus_core::Type;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use std::cell::RefCell;
+use std::fmt;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JsonError {
+    /// Not JSON at all: what is wrong with it, with line and column.
+    Syntax(String),
+    /// JSON of another shape.
+    Misfit(Misfit),
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JsonError::Syntax(message) => write!(f, "not valid JSON: {message}"),
+            JsonError::Misfit(misfit) => misfit.fmt(f),
+        }
+    }
+}
+
+pub fn read(text: &[u8], ty: &Type, schema: &Schema) -> Result<Value, JsonError> {
+    let reader = Reader { schema, misfit: RefCell::new(None) };
+    let mut json = serde_json::Deserializer::from_slice(text);
+    json.disable_recursion_limit(); // every level goes through `Node`, which grows the stack
+    let value = Node { reader: &reader, ty, place: Place::Root }.deserialize(&mut json);
+    let value = value.and_then(|value| json.end().map(|()| value));
+    value.map_err(|error| match reader.misfit.take() {
+        Some(misfit) => JsonError::Misfit(misfit),
+        None => JsonError::Syntax(error.to_string()),
+    })
+}
+
+struct Reader<'a> {
+    schema: &'a Schema<'a>,
+    /// Why we stopped, if it was not the JSON's fault: serde's errors carry only text.
+    misfit: RefCell<Option<Misfit>>,
+}
+
+/// A value still to be read: its type and where it stands.
+struct Node<'a> {
+    reader: &'a Reader<'a>,
+    ty: &'a Type,
+    place: Place<'a>,
+}
+
+impl Node<'_> {
+    fn stop<E: serde::de::Error>(&self, misfit: Misfit) -> E {
+        let error = E::custom(&misfit);
+        self.reader.misfit.borrow_mut().get_or_insert(misfit);
+        error
+    }
+
+    fn found<E: serde::de::Error>(&self, found: impl Into<String>) -> E {
+        self.stop(Misfit::new(self.place, &self.reader.schema.shape(self.ty), found))
+    }
+
+    /// The next elements of a JSON array, at these types; `len` tells how many are wanted if that is fixed.
+    fn exactly<'de, A: SeqAccess<'de>>(&self, types: &[Type], mut seq: A) -> Result<Parts, A::Error> {
+        let mut parts = Vec::with_capacity(types.len());
+        for (i, ty) in types.iter().enumerate() {
+            let item = Node { reader: self.reader, ty, place: Place::Index(&self.place, i) };
+            match seq.next_element_seed(item)? {
+                Some(part) => parts.push(part),
+                None => return Err(self.wrong_count(types.len(), elements(i))),
+            }
+        }
+        match seq.next_element_seed(Anything)? {
+            None => Ok(parts.into()),
+            Some(()) => Err(self.wrong_count(types.len(), "more".into())),
+        }
+    }
+
+    fn wrong_count<E: serde::de::Error>(&self, wanted: usize, found: String) -> E {
+        let expected = format!("an array of {}", elements(wanted));
+        self.stop(Misfit { place: self.place.to_string(), expected, found })
+    }
+
+    fn all<'de, A: SeqAccess<'de>>(&self, element: &Type, mut seq: A) -> Result<Vec<Value>, A::Error> {
+        let mut items = Vec::new();
+        loop {
+            let place = Place::Index(&self.place, items.len());
+            match seq.next_element_seed(Node { reader: self.reader, ty: element, place })? {
+                Some(item) => items.push(item),
+                None => return Ok(items),
+            }
+        }
+    }
+
+    /// Arrays are regular: every row has the shape of the first.
+    fn regular<E: serde::de::Error>(&self, element: &Type, items: Vec<Value>) -> Result<Value, E> {
+        if let Some(irregular) = first_irregular(&items) {
+            let expected = format!("a row of {} like the first", elements(items.first().map_or(0, row_length)));
+            let found = items.get(irregular).map_or(0, row_length);
+            let place = Place::Index(&self.place, irregular).to_string();
+            return Err(self.stop(Misfit { place, expected, found: elements(found) }));
+        }
+        Ok(array_at(element, items))
+    }
+}
+
+/// An array with elements of a type, flat if they are reals, also when there are none.
+pub fn array_at(element: &Type, items: Vec<Value>) -> Value {
+    let rank = 1 + Schema::rank_of_reals(element).unwrap_or(0);
+    match element {
+        Type::Real | Type::Array(_) if items.is_empty() && (rank > 1 || *element == Type::Real) => {
+            Reals::new(vec![0; rank], []).map_or(Value::Array(Parts::default()), Value::Reals)
+        }
+        _ => Value::array(items),
+    }
+}
+
+fn row_length(row: &Value) -> usize {
+    match row {
+        Value::Reals(block) => block.len(),
+        Value::Array(parts) => parts.len(),
+        _ => 0,
+    }
+}
+
+/// The first element that is an array of another shape than the first element.
+pub fn first_irregular(items: &[Value]) -> Option<usize> {
+    fn shape(value: &Value, out: &mut Vec<usize>) {
+        match value {
+            Value::Reals(block) => out.extend_from_slice(block.shape()),
+            Value::Array(parts) => {
+                out.push(parts.len());
+                if let Some(first) = parts.first() {
+                    shape(first, out);
+                }
+            }
+            _ => {}
+        }
+    }
+    let of = |value: &Value| {
+        let mut dims = Vec::new();
+        shape(value, &mut dims);
+        dims
+    };
+    if !matches!(items.first()?, Value::Reals(_) | Value::Array(_)) {
+        return None;
+    }
+    let first = of(items.first()?);
+    items.iter().position(|item| of(item) != first)
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Value, D::Error> {
+        with_stack(|| json.deserialize_any(self))
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, b: bool) -> Result<Value, E> {
+        match self.ty {
+            Type::Bool => Ok(Value::Bool(b)),
+            _ => Err(self.found(b.to_string())),
+        }
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, i: i64) -> Result<Value, E> {
+        match self.ty {
+            Type::Int => Ok(Value::Int(i)),
+            Type::Real => Ok(Value::Real(i as f64)),
+            _ => Err(self.found(i.to_string())),
+        }
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, u: u64) -> Result<Value, E> {
+        match (self.ty, i64::try_from(u)) {
+            (Type::Int, Ok(i)) => Ok(Value::Int(i)),
+            (Type::Real, _) => Ok(Value::Real(u as f64)),
+            _ => Err(self.found(u.to_string())),
+        }
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, x: f64) -> Result<Value, E> {
+        match self.ty {
+            Type::Real => Ok(Value::Real(x)),
+            _ => Err(self.found(crate::value::real_text(x))),
+        }
+    }
+
+    fn visit_str<E: serde::de::Error>(self, s: &str) -> Result<Value, E> {
+        match (self.ty, s) {
+            (Type::String, _) => return Ok(s.into()),
+            (Type::Real, "nan") => return Ok(f64::NAN.into()),
+            (Type::Real, "inf") => return Ok(f64::INFINITY.into()),
+            (Type::Real, "-inf") => return Ok(f64::NEG_INFINITY.into()),
+            _ => {}
+        }
+        if let Shape::Variant { constructors, .. } = &*self.reader.schema.shape(self.ty) {
+            if let Some((name, _)) = constructors.iter().find(|(name, args)| &**name == s && args.is_empty()) {
+                return Ok(Value::Variant { constructor: name.clone(), parts: Parts::default() });
+            }
+        }
+        Err(self.found(quoted(s)))
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Value, E> {
+        match self.ty {
+            Type::Unit => Ok(Value::Unit),
+            _ => Err(self.found("null")),
+        }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        match &*self.reader.schema.shape(self.ty) {
+            Shape::Tuple(types) => Ok(Value::Tuple(self.exactly(types, seq)?)),
+            Shape::List(element) => Ok(Value::List(self.all(element, seq)?.into())),
+            Shape::Array(Type::Real) => {
+                let mut data = Vec::new();
+                loop {
+                    let place = Place::Index(&self.place, data.len());
+                    match seq.next_element_seed(Node { reader: self.reader, ty: &Type::Real, place })? {
+                        Some(Value::Real(x)) => data.push(x),
+                        Some(_) => return Err(A::Error::custom("a real was read")),
+                        None => return Ok(data.into()),
+                    }
+                }
+            }
+            Shape::Array(element) => {
+                let items = self.all(element, seq)?;
+                self.regular(element, items)
+            }
+            _ => Err(self.found("an array")),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        match &*self.reader.schema.shape(self.ty) {
+            Shape::Record { fields, types } => {
+                let mut parts: Vec<Option<Value>> = fields.iter().map(|_| None).collect();
+                while let Some(key) = map.next_key::<String>()? {
+                    let at = fields.iter().position(|field| **field == *key);
+                    let Some((ty, part)) = at.and_then(|i| Some((types.get(i)?, parts.get_mut(i)?))) else {
+                        return Err(self.found(format!("a field {key}")));
+                    };
+                    if part.is_some() {
+                        return Err(self.found(format!("{key} twice")));
+                    }
+                    let place = Place::Field(&self.place, &key);
+                    *part = Some(map.next_value_seed(Node { reader: self.reader, ty, place })?);
+                }
+                let missing = fields.iter().zip(&parts).find(|(_, part)| part.is_none());
+                if let Some((name, _)) = missing {
+                    return Err(self.found(format!("no field {name}")));
+                }
+                Ok(Value::Record { fields: fields.clone(), parts: parts.into_iter().flatten().collect() })
+            }
+            Shape::Variant { constructors, .. } => {
+                let Some(key) = map.next_key::<String>()? else { return Err(self.found("an empty object")) };
+                let Some((name, types)) = constructors.iter().find(|(name, _)| **name == *key) else {
+                    return Err(self.found(format!("an object with the key {key}")));
+                };
+                let place = Place::Field(&self.place, &key);
+                let parts = map.next_value_seed(Arguments { node: Node { place, ..self }, types })?;
+                match map.next_key::<String>()? {
+                    None => Ok(Value::Variant { constructor: name.clone(), parts }),
+                    Some(second) => Err(self.found(format!("an object with the keys {key} and {second}"))),
+                }
+            }
+            _ => Err(self.found("an object")),
+        }
+    }
+}
+
+/// The arguments of a constructor: a JSON array, whatever their number.
+struct Arguments<'a> {
+    node: Node<'a>,
+    types: &'a [Type],
+}
+
+impl<'de> DeserializeSeed<'de> for Arguments<'_> {
+    type Value = Parts;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Parts, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Arguments<'_> {
+    type Value = Parts;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an array of arguments")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Parts, A::Error> {
+        self.node.exactly(self.types, seq)
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, x: f64) -> Result<Parts, E> {
+        Err(self.node.wrong_count(self.types.len(), crate::value::real_text(x)))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, i: i64) -> Result<Parts, E> {
+        Err(self.node.wrong_count(self.types.len(), i.to_string()))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, u: u64) -> Result<Parts, E> {
+        Err(self.node.wrong_count(self.types.len(), u.to_string()))
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, b: bool) -> Result<Parts, E> {
+        Err(self.node.wrong_count(self.types.len(), b.to_string()))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, s: &str) -> Result<Parts, E> {
+        Err(self.node.wrong_count(self.types.len(), quoted(s)))
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Parts, E> {
+        Err(self.node.wrong_count(self.types.len(), "null".into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Parts, A::Error> {
+        Err(self.node.wrong_count(self.types.len(), "an object".into()))
+    }
+}
+
+/// Accepts the beginning of any value: enough to know that there is one more.
+struct Anything;
+
+impl<'de> DeserializeSeed<'de> for Anything {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<(), D::Error> {
+        // A deep value would be skipped by recursion inside serde_json, so it is not skipped but left where it is; the
+        // caller stops with an error anyway.
+        let _ = json;
+        Ok(())
+    }
+}
