@@ -30,7 +30,11 @@ impl Excerpt {
         let before = clean(&source[from..start]);
         let inside = clean(&source[start..end.min(to).max(start)]);
         let text = format!("{prefix}{}{suffix}", clean(&source[from..to]));
-        Excerpt { text: text.trim_end().to_string(), column: prefix.len() + width(&before), width: width(&inside).max(1) }
+        Excerpt {
+            text: text.trim_end().to_string(),
+            column: prefix.len() + width(&before),
+            width: width(&inside).max(1),
+        }
     }
 }
 
@@ -59,7 +63,9 @@ pub fn clean(text: &str) -> String {
         match character {
             '\t' => result.push_str("    "),
             // Controls, and the marks that change the direction of writing.
-            c if c.is_control() || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+            c if c.is_control()
+                || matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
+            {
                 result.push('\u{fffd}');
             }
             c => result.push(c),

@@ -30,7 +30,8 @@ pub fn render(diagnostic: &Diagnostic, map: &SourceMap, colour: bool) -> String 
 
 /// The width of the largest line number that will be shown.
 fn margin(diagnostic: &Diagnostic, map: &SourceMap) -> usize {
-    let lines = diagnostic.labels.iter().filter_map(|label| Some(map.file(label.span.file)?.position(label.span.start).line));
+    let lines =
+        diagnostic.labels.iter().filter_map(|label| Some(map.file(label.span.file)?.position(label.span.start).line));
     lines.max().map_or(0, |line| line.to_string().len())
 }
 
@@ -77,7 +78,14 @@ impl Drawing {
             let Some(first) = here.first() else { continue };
             let at = first.file.position(first.label.span.start);
             let arrow = self.paint.with(Colour::Blue, if i == 0 { "-->" } else { ":::" });
-            self.line(&format!("{:margin$}{arrow} {}:{}:{}", "", first.file.name, at.line, at.column, margin = self.margin));
+            self.line(&format!(
+                "{:margin$}{arrow} {}:{}:{}",
+                "",
+                first.file.name,
+                at.line,
+                at.column,
+                margin = self.margin
+            ));
             here.sort_by_key(|place| (place.line, !place.main, place.label.span.start));
             self.lines(&here, diagnostic.severity);
         }

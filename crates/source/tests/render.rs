@@ -57,9 +57,8 @@ error[E0999]: something is wrong
 #[test]
 fn several_files() {
     let map = map(&[("a.gr", "import B\nshow f 1"), ("b.gr", "let f x = x")]);
-    let diagnostic = Diagnostic::warning("E0999", "odd")
-        .label(find(&map, 0, "f", 0), "here")
-        .label(find(&map, 1, "f", 0), "there");
+    let diagnostic =
+        Diagnostic::warning("E0999", "odd").label(find(&map, 0, "f", 0), "here").label(find(&map, 1, "f", 0), "there");
     check(
         &diagnostic,
         &map,
@@ -127,11 +126,8 @@ fn colours_only_when_asked_for() {
 #[test]
 fn json_has_every_field() {
     let map = map(&[("a\"b.gr", "let\nxy")]);
-    let diagnostic = Diagnostic::error("E0999", "line\n\u{1}\\")
-        .label(find(&map, 0, "xy", 0), "t")
-        .note("n1")
-        .note("n2")
-        .help("h");
+    let diagnostic =
+        Diagnostic::error("E0999", "line\n\u{1}\\").label(find(&map, 0, "xy", 0), "t").note("n1").note("n2").help("h");
     assert_eq!(
         to_json(&diagnostic, &map),
         r#"{"severity":"error","code":"E0999","message":"line\n\u0001\\","file":"a\"b.gr","line":2,"column":1,"end_line":2,"end_column":3,"labels":[{"file":"a\"b.gr","line":2,"column":1,"end_line":2,"end_column":3,"text":"t"}],"notes":["n1","n2"],"help":"h"}"#

@@ -15,41 +15,127 @@ pub enum Found {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SyntaxError {
-    FileTooLong { span: Span },
-    UnknownCharacter { span: Span, character: char },
-    UnclosedComment { opening: Span },
-    LineComment { span: Span },
-    UnclosedString { span: Span },
-    BadEscape { span: Span, escape: String },
-    BadNumber { span: Span },
-    CharacterLiteral { span: Span },
+    FileTooLong {
+        span: Span,
+    },
+    UnknownCharacter {
+        span: Span,
+        character: char,
+    },
+    UnclosedComment {
+        opening: Span,
+    },
+    LineComment {
+        span: Span,
+    },
+    UnclosedString {
+        span: Span,
+    },
+    BadEscape {
+        span: Span,
+        escape: String,
+    },
+    BadNumber {
+        span: Span,
+    },
+    CharacterLiteral {
+        span: Span,
+    },
     /// `expected` is a noun phrase, such as "an expression"; `since` says which earlier text asks for it.
-    Unexpected { span: Span, found: Found, expected: &'static str, since: Option<(Span, &'static str)> },
+    Unexpected {
+        span: Span,
+        found: Found,
+        expected: &'static str,
+        since: Option<(Span, &'static str)>,
+    },
     /// An operator or a word of another language.
-    Foreign { span: Span, token: Token, text: String },
-    UnclosedBracket { opening: Span, bracket: String, closer: &'static str, found: Found, span: Span },
-    WrongBracket { opening: Span, bracket: String, closer: &'static str, span: Span, text: String },
-    MissingIn { let_span: Span, span: Span },
-    MissingElse { if_span: Span, span: Span },
+    Foreign {
+        span: Span,
+        token: Token,
+        text: String,
+    },
+    UnclosedBracket {
+        opening: Span,
+        bracket: String,
+        closer: &'static str,
+        found: Found,
+        span: Span,
+    },
+    WrongBracket {
+        opening: Span,
+        bracket: String,
+        closer: &'static str,
+        span: Span,
+        text: String,
+    },
+    UnopenedBracket {
+        span: Span,
+        text: String,
+    },
+    MissingIn {
+        let_span: Span,
+        span: Span,
+    },
+    MissingElse {
+        if_span: Span,
+        span: Span,
+    },
     /// `let x = e in ...` at the top level.
-    TopLevelIn { let_span: Span, span: Span },
-    TopLevelExpression { span: Span },
+    TopLevelIn {
+        let_span: Span,
+        span: Span,
+    },
+    /// `definition` tells whether it begins like a definition of another language, such as `def`.
+    TopLevelExpression {
+        span: Span,
+        definition: bool,
+    },
+    /// `let x := e`
+    DefinitionSign {
+        span: Span,
+        text: String,
+    },
     /// `a; b`
-    Sequence { span: Span },
+    Sequence {
+        span: Span,
+    },
     /// `{ x = 1, y = 2 }`
-    FieldComma { span: Span },
+    FieldComma {
+        span: Span,
+    },
     /// `f fun x -> x`
-    NeedsParentheses { span: Span, word: String },
+    NeedsParentheses {
+        span: Span,
+        word: String,
+    },
     /// `let ( + ) a b = ...`
-    OperatorDefinition { span: Span },
+    OperatorDefinition {
+        span: Span,
+    },
     /// `(a, b)` as a type
-    TupleTypeComma { span: Span },
+    TupleTypeComma {
+        span: Span,
+    },
     /// `a.[i]`
-    StringIndex { span: Span },
-    LowerCaseModule { span: Span, name: String },
-    LowerCaseConstructor { span: Span, name: String },
-    UpperCaseName { span: Span, name: String },
-    TooDeep { span: Span, limit: usize },
+    StringIndex {
+        span: Span,
+    },
+    LowerCaseModule {
+        span: Span,
+        name: String,
+    },
+    LowerCaseConstructor {
+        span: Span,
+        name: String,
+    },
+    UpperCaseName {
+        span: Span,
+        name: String,
+    },
+    TooDeep {
+        span: Span,
+        limit: usize,
+    },
 }
 
 impl SyntaxError {
@@ -58,6 +144,7 @@ impl SyntaxError {
         use SyntaxError::*;
         match self {
             UnclosedComment { opening } | UnclosedBracket { opening, .. } => *opening,
+            MissingIn { let_span, .. } => *let_span,
             FileTooLong { span }
             | UnknownCharacter { span, .. }
             | LineComment { span }
@@ -68,10 +155,11 @@ impl SyntaxError {
             | Unexpected { span, .. }
             | Foreign { span, .. }
             | WrongBracket { span, .. }
-            | MissingIn { span, .. }
+            | UnopenedBracket { span, .. }
             | MissingElse { span, .. }
             | TopLevelIn { span, .. }
-            | TopLevelExpression { span }
+            | TopLevelExpression { span, .. }
+            | DefinitionSign { span, .. }
             | Sequence { span }
             | FieldComma { span }
             | NeedsParentheses { span, .. }
@@ -83,6 +171,12 @@ impl SyntaxError {
             | UpperCaseName { span, .. }
             | TooDeep { span, .. } => *span,
         }
+    }
+
+    /// Whether it says that the text ended too early.
+    pub fn is_at_end_of_file(&self) -> bool {
+        use SyntaxError::*;
+        matches!(self, Unexpected { found: Found::EndOfFile, .. } | UnclosedBracket { found: Found::EndOfFile, .. })
     }
 
     /// What the user is told.
@@ -129,6 +223,9 @@ impl SyntaxError {
                     .label(*span, format!("expected `{closer}`"))
                     .label(*opening, format!("`{bracket}` opened here"))
             }
+            UnopenedBracket { span, text } => {
+                Diagnostic::error("E0028", format!("this `{text}` closes nothing")).label(*span, "")
+            }
             MissingIn { let_span, span } => Diagnostic::error("E0012", "this `let` has no `in`")
                 .label(*let_span, "a `let` inside an expression needs `in` and the expression that uses it")
                 .label(*span, "expected `in` here")
@@ -141,9 +238,20 @@ impl SyntaxError {
                 .label(*span, "this `in` does not belong here")
                 .label(*let_span, "this definition is at the top level")
                 .help("leave `in` out, or write `show let x = ... in ...` to evaluate and print the expression"),
-            TopLevelExpression { span } => Diagnostic::error("E0015", "an expression cannot stand alone at the top level")
-                .label(*span, "expected `let`, `type`, `data`, `show`, `check`, `plot`, `import` or `open`")
-                .help("write `show e` to evaluate and print it, or `let x = e` to name it"),
+            TopLevelExpression { span, definition } => {
+                let help = if *definition {
+                    "a definition is written `let f x = e`"
+                } else {
+                    "write `show e` to evaluate and print it, or `let x = e` to name it"
+                };
+                Diagnostic::error("E0015", "an expression cannot stand alone at the top level")
+                    .label(*span, "expected `let`, `type`, `data`, `show`, `check`, `plot`, `import` or `open`")
+                    .help(help)
+            }
+            DefinitionSign { span, text } => {
+                Diagnostic::error("E0027", format!("expected `=`, found `{text}`"))
+                    .label(*span, "write `=` here")
+            }
             Sequence { span } => Diagnostic::error("E0016", "`;` does not join expressions")
                 .label(*span, "")
                 .note("Gradus is pure: an expression whose value is not used would do nothing")
@@ -229,21 +337,26 @@ fn foreign(span: Span, token: Token, text: &str) -> Diagnostic {
         Token::BangEqual => told("inequality is written `<>`", "write `a <> b`"),
         Token::PlusDot | Token::MinusDot | Token::StarDot | Token::SlashDot => {
             let own = text.trim_end_matches('.');
-            told(&format!("there is no operator `{text}`"), &format!("Gradus's `{own}` works on reals too: write `{own}`"))
+            told(
+                &format!("there is no operator `{text}`"),
+                &format!("Gradus's `{own}` works on reals too: write `{own}`"),
+            )
         }
         Token::Percent => told("there is no operator `%`", "the remainder is written `a mod b`"),
         Token::Ampersand => told("there is no operator `&`", "`and` of two booleans is written `&&`"),
         Token::PlusPlus => told("there is no operator `++`", "lists are joined by `@`, arrays by `concat`"),
         Token::AtAt => told("there is no operator `@@`", "write `f (x)` or `x |> f`"),
-        Token::ColonEqual | Token::LeftArrow => told(
-            &format!("there is no assignment `{text}`"),
-            "nothing changes in Gradus: name the new value with `let x = e in ...`, or give back an updated record \
-             `{ r with x = e }`; a comparison with a negative number is written `x < -1`",
+        Token::ColonEqual => told("there is no assignment", "name the new value: `let x = e in ...`"),
+        Token::LeftArrow => told(
+            "there is no assignment",
+            "name the new value: `let x = e in ...`; a comparison with a negative number is written `x < -1`",
         ),
         Token::FatArrow => told("there is no `=>`", "write `->`; greater or equal is `>=`"),
         Token::Bang => told("there is no operator `!`", "negation is `not x`; there are no references to read"),
         Token::SemicolonSemicolon => told("`;;` is not needed", "leave it out: an item ends where the next one begins"),
-        Token::Tilde | Token::Question => told("there are no labelled or optional arguments", "pass arguments by position"),
+        Token::Tilde | Token::Question => {
+            told("there are no labelled or optional arguments", "pass arguments by position")
+        }
         Token::Backslash => told("there is no `\\`", "a function is written `fun x -> e`"),
         Token::DotDot => told("there is no `..`", "the integers below n are `iota n`"),
         Token::Elif => told("there is no `elif`", "write `else if`"),
@@ -255,7 +368,6 @@ fn foreign(span: Span, token: Token, text: &str) -> Diagnostic {
             "`for` stands only inside `[| for i < n -> e |]`",
             "to repeat a step use `ifold n (fun i acc -> e) init`",
         ),
-        Token::Equal | Token::Arrow | Token::Colon => told(&format!("unexpected `{text}`"), "look at the form above"),
         _ => Diagnostic::error("E0009", format!("unexpected `{text}`")).label(span, ""),
     }
 }

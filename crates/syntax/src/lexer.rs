@@ -61,7 +61,9 @@ pub fn lex(file: FileId, text: &str) -> Lexed {
         match result {
             Ok(Token::Comment) => {
                 if comment_end(lexer.slice().get(2..).unwrap_or("")).is_none() {
-                    lexed.errors.push(SyntaxError::UnclosedComment { opening: Span::new(file, span.start, span.start + 2) });
+                    lexed
+                        .errors
+                        .push(SyntaxError::UnclosedComment { opening: Span::new(file, span.start, span.start + 2) });
                 }
                 lexed.comments.push(Comment { span });
             }

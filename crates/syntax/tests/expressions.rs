@@ -117,10 +117,7 @@ fn matches() {
     check("match x with | A | B when c -> 1, 2 | _ -> 3", "(match x ((| A B) (when c) (, 1 2)) (_ 3))");
     check("match a, b with x, y -> x", "(match (, a b) ((, x y) x))");
     check("function [] -> 0 | x :: _ -> x", "(function ((list) 0) ((:: x _) x))");
-    check(
-        "match a with A -> match b with B -> 1 | C -> 2 | D -> 3",
-        "(match a (A (match b (B 1) (C 2) (D 3))))",
-    );
+    check("match a with A -> match b with B -> 1 | C -> 2 | D -> 3", "(match a (A (match b (B 1) (C 2) (D 3))))");
     check("match a with A -> (match b with B -> 1) | C -> 2", "(match a (A (match b (B 1))) (C 2))");
     check("begin match a with A -> 1 end", "(match a (A 1))");
 }

@@ -7,7 +7,11 @@ fn scratch() {
         let p = parse_module(FileId(0), &text);
         let sf = SourceFile::new(f, text.as_str());
         println!("{f}: {} items {} errors", p.tree.items.len(), p.errors.len());
-        for e in &p.errors { let d = e.diagnostic(); let at = sf.position(e.span().start); println!("  {}:{} {} | {}", at.line, at.column, d.message, sf.line(at.line)); }
+        for e in &p.errors {
+            let d = e.diagnostic();
+            let at = sf.position(e.span().start);
+            println!("  {}:{} {} | {}", at.line, at.column, d.message, sf.line(at.line));
+        }
     }
 }
 #[test]
@@ -41,11 +45,29 @@ fn deep() {
             let took = start.elapsed();
             let errs: Vec<_> = p.errors.iter().take(2).map(|e| e.diagnostic().message).collect();
             println!("{name} {n} {:?} {:?}", took, errs);
-            let p2 = std::thread::Builder::new().stack_size(std::env::var("STACK").ok().and_then(|s| s.parse().ok()).unwrap_or(2 << 20)).spawn(move || { let q = p; drop(q) }).unwrap();
+            let p2 = std::thread::Builder::new()
+                .stack_size(std::env::var("STACK").ok().and_then(|s| s.parse().ok()).unwrap_or(2 << 20))
+                .spawn(move || {
+                    let q = p;
+                    drop(q)
+                })
+                .unwrap();
             p2.join().unwrap();
             let m = parse_module(FileId(0), &format!("let y = {t}\nlet x = 3"));
             assert!(m.tree.items.len() >= 2);
             std::mem::forget(m);
+        }
+    }
+}
+#[test]
+fn mistakes() {
+    let all = std::fs::read_to_string("/tmp/mistakes.txt").unwrap();
+    for text in all.split("-----\n") {
+        let mut map = SourceMap::default();
+        map.add(SourceFile::new("t.gr", text));
+        println!("=====\n{text}~~~~~");
+        for e in parse_module(FileId(0), text).errors {
+            println!("{}", render(&e.diagnostic(), &map, false));
         }
     }
 }

@@ -41,18 +41,8 @@ impl<'t> Parser<'t> {
         if self.eat(Token::In) {
             return self.expr();
         }
-        let token = self.peek();
-        if token == Token::Semicolon {
-            self.unexpected("`in`");
-            self.bump();
-        } else if token == Token::End || token.is_closer() || token.starts_expression() {
-            let (let_span, span) = (self.span_at(start), self.after_last());
-            self.report(SyntaxError::MissingIn { let_span, span });
-        } else {
-            self.unexpected_since("`in`", Some((self.span_at(start), "this `let` needs `in`")));
-            self.skip_to(&[Token::In]);
-            self.eat(Token::In);
-        }
+        let (let_span, span) = (self.span_at(start), self.after_last());
+        self.report(SyntaxError::MissingIn { let_span, span });
         // Go on as if it had been there.
         if self.peek().starts_expression() {
             self.expr()
@@ -115,9 +105,13 @@ impl<'t> Parser<'t> {
     pub fn expect_equal(&mut self, expected: &'static str) {
         match self.peek() {
             Token::Equal => self.bump(),
-            Token::EqualEqual | Token::ColonEqual | Token::FatArrow | Token::LeftArrow => self.foreign(),
-            Token::Arrow | Token::Colon => {
-                self.unexpected(expected);
+            Token::EqualEqual
+            | Token::ColonEqual
+            | Token::FatArrow
+            | Token::LeftArrow
+            | Token::Arrow
+            | Token::Colon => {
+                self.report(SyntaxError::DefinitionSign { span: self.here(), text: self.word().into() });
                 self.bump();
             }
             _ => {

@@ -70,7 +70,7 @@ fn item_shape(text: &str, lexemes: &[Lexeme], at: usize) -> bool {
         Token::Type => true,
         Token::Open => token(1) == Token::UpperName || alone(),
         Token::LowerName => match word(0) {
-            "data" => token(1) == Token::LowerName && (token(2) == Token::Colon || word(2) == "from"),
+            "data" => token(1) == Token::LowerName && (alone() || token(2) == Token::Colon || word(2) == "from"),
             "show" | "check" | "plot" => match token(1) {
                 // `show -x` shows, `show - x` subtracts.
                 Token::Minus | Token::MinusDot => {
@@ -80,7 +80,8 @@ fn item_shape(text: &str, lexemes: &[Lexeme], at: usize) -> bool {
                 next => next.starts_expression() || (alone() && next == Token::End),
             },
             "derivative" | "tangent" => {
-                token(1) == Token::LowerName && (token(2).starts_simple_pattern() || token(2) == Token::Equal)
+                token(1) == Token::LowerName
+                    && (alone() || token(2).starts_simple_pattern() || token(2) == Token::Equal)
             }
             "import" => token(1) == Token::UpperName || (alone() && token(1).starts_argument()),
             _ => false,

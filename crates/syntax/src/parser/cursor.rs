@@ -170,8 +170,6 @@ impl<'t> Parser<'t> {
         let token = self.peek();
         let error = if is_foreign(token) {
             SyntaxError::Foreign { span: self.here(), token, text: self.word().into() }
-        } else if token == Token::Semicolon && expected != "an expression" {
-            SyntaxError::Sequence { span: self.here() }
         } else {
             SyntaxError::Unexpected { span: self.here(), found: self.found(), expected, since }
         };
@@ -194,15 +192,21 @@ impl<'t> Parser<'t> {
         found
     }
 
+    /// Makes a further error at this place a consequence of the last one, not to be reported.
+    pub fn hush(&mut self) {
+        self.reported_at = Some(self.pos);
+    }
+
     // Skipping.
 
-    /// Moves to the first of these tokens that is not inside brackets, to an `in` or a closing bracket that belongs
-    /// to something around, or to the end of the item.
+    /// After an error, moves to the first of these tokens that is not inside brackets, to an `in` or a closing
+    /// bracket that belongs to something around, or to the end of the item.
     pub fn skip_to(&mut self, stops: &[Token]) {
         let mut nesting = 0usize;
         loop {
             let token = self.peek();
             if token == Token::End || (nesting == 0 && (stops.contains(&token) || ends_anything(token))) {
+                self.hush();
                 return;
             }
             if token.closer().is_some() {
@@ -285,7 +289,7 @@ impl<'t> Parser<'t> {
             self.reported_at = None;
             self.report(SyntaxError::TooDeep { span, limit: DEPTH_LIMIT });
             self.pos = self.limit;
-            self.reported_at = Some(self.pos);
+            self.hush();
         }
     }
 

@@ -62,8 +62,12 @@ impl<'t> Parser<'t> {
                         self.expr();
                     }
                 }
-                _ => {
-                    self.unexpected("a new definition or the end of this one");
+                token => {
+                    if token.is_closer() {
+                        self.report(SyntaxError::UnopenedBracket { span: self.here(), text: self.word().into() });
+                    } else {
+                        self.unexpected("a new definition or the end of this one");
+                    }
                     // One error is enough for what follows in this item.
                     self.pos = self.limit;
                 }
@@ -156,14 +160,16 @@ impl<'t> Parser<'t> {
     /// Something that is no item: an expression without `show`, or nothing we know.
     fn stray_expression(&mut self) -> ItemKind {
         if self.peek().starts_expression() {
-            let start = self.pos;
+            let (start, first) = (self.pos, self.word());
             let reported = self.errors.len();
             self.expr();
             let span = self.span_from(start);
             // If the expression itself is wrong, that is what the user should look at.
             if self.errors.len() == reported {
-                self.errors.push(SyntaxError::TopLevelExpression { span });
+                let definition = matches!(first, "def" | "var" | "val" | "const" | "fn" | "func" | "define");
+                self.report(SyntaxError::TopLevelExpression { span, definition });
             }
+            self.hush();
         } else {
             self.unexpected("a definition such as `let`, `type` or `show`");
             self.pos = self.limit;

@@ -86,13 +86,15 @@ fn escape(text: &str) -> (usize, Option<char>) {
         Some('r') => (2, Some('\r')),
         Some('"') => (2, Some('"')),
         Some('\\') => (2, Some('\\')),
-        Some('u') => match text.get(2..).and_then(|rest| rest.strip_prefix('{')).and_then(|rest| rest.split_once('}')) {
-            Some((digits, _)) if digits.len() <= 8 => {
-                let code = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
-                (digits.len() + 4, code)
+        Some('u') => {
+            match text.get(2..).and_then(|rest| rest.strip_prefix('{')).and_then(|rest| rest.split_once('}')) {
+                Some((digits, _)) if digits.len() <= 8 => {
+                    let code = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
+                    (digits.len() + 4, code)
+                }
+                _ => (2, None),
             }
-            _ => (2, None),
-        },
+        }
         Some(other) => (1 + other.len_utf8(), None),
         None => (1, None),
     }

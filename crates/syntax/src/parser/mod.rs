@@ -53,7 +53,11 @@ pub fn parse_expr(file: FileId, text: &str) -> Parsed<Expr> {
 }
 
 /// The errors of lexer and parser in the order of the text.
-fn merge(mut errors: Vec<SyntaxError>, more: Vec<SyntaxError>) -> Vec<SyntaxError> {
+fn merge(mut errors: Vec<SyntaxError>, mut more: Vec<SyntaxError>) -> Vec<SyntaxError> {
+    // An unclosed comment swallows the rest of the text: that something is missing there is no news.
+    if errors.iter().any(|error| matches!(error, SyntaxError::UnclosedComment { .. })) {
+        more.retain(|error| !error.is_at_end_of_file());
+    }
     errors.extend(more);
     errors.sort_by_key(|error| error.span().start);
     errors.truncate(MAX_ERRORS);

@@ -73,7 +73,9 @@ impl<'t> Parser<'t> {
         let start = self.pos;
         let pattern = self.simple_pattern();
         match pattern.kind {
-            PatternKind::Constructor(path, None) if self.token_at(start) == Token::UpperName && self.peek().starts_simple_pattern() => {
+            PatternKind::Constructor(path, None)
+                if self.token_at(start) == Token::UpperName && self.peek().starts_simple_pattern() =>
+            {
                 let arg = self.deeper(no_pattern, Self::simple_pattern);
                 self.grow();
                 Pattern { kind: PatternKind::Constructor(path, Some(Box::new(arg))), span: self.span_from(start) }

@@ -235,6 +235,7 @@ impl<'t> Parser<'t> {
             while !matches!(self.peek(), Token::Comma | Token::Arrow | Token::RightArray | Token::End) {
                 self.bump();
             }
+            self.hush();
             return (name, no_expr(self.after_last()));
         }
         (name, self.expr_without_comma())

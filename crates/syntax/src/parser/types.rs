@@ -76,7 +76,10 @@ impl<'t> Parser<'t> {
             self.grow();
         }
         let span = self.span_from(start);
-        sizes.into_iter().rev().fold(element, |ty, size| TypeExpr { kind: TypeExprKind::Array(Box::new(ty), size), span })
+        sizes
+            .into_iter()
+            .rev()
+            .fold(element, |ty, size| TypeExpr { kind: TypeExprKind::Array(Box::new(ty), size), span })
     }
 
     /// `[n]`, `[3]`, `[]`

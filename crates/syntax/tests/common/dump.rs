@@ -146,9 +146,8 @@ pub fn pattern(p: &Pattern) -> String {
         PatternKind::Constructor(p, Some(arg)) => list(&path(p), [pattern(arg)]),
         PatternKind::Record { fields, open } => {
             let open = open.then(|| "_".to_string());
-            let fields = fields
-                .iter()
-                .map(|(p, q)| path(p) + &q.as_ref().map_or(String::new(), |q| format!("={}", pattern(q))));
+            let fields =
+                fields.iter().map(|(p, q)| path(p) + &q.as_ref().map_or(String::new(), |q| format!("={}", pattern(q))));
             list("record", fields.chain(open))
         }
         PatternKind::Array(parts) => list("array", parts.iter().map(pattern)),
