@@ -1,1 +1,11 @@
+//! The native compiler: typed core to first-order code, its derivatives, and machine code.
 
+#![allow(unsafe_code)] // Compiled code is called through foreign functions; see `c::compile`.
+
+pub mod c;
+pub mod flow;
+pub mod leaf;
+pub mod run;
+
+pub use leaf::Leaf;
+pub use run::{Executable, RunError};

@@ -1,1 +1,14 @@
+//! What compiled code calls: arrays, memory, failure, mathematics.
+//!
+//! The C backend carries its runtime inside the one file that it writes, so that the file can be used alone: [`C_PRELUDE`].
+//! The calling convention that it defines is in [`slot`]; every backend follows it.
 
+#![allow(unsafe_code)] // The calling convention is a foreign one: slots hold raw pointers to array data.
+
+pub mod slot;
+
+/// The beginning of every C file: memory, failure, the mathematics that C lacks.
+pub const C_PRELUDE: &str = include_str!("prelude.c");
+
+/// The part of the header that does not depend on the program: the calling convention.
+pub const C_HEADER: &str = include_str!("gradus.h");

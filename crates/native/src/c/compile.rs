@@ -1,0 +1,157 @@
+//! Runs the machine's C compiler, keeps its results by content, and loads them.
+
+use super::emit::{Site, Source};
+use gradus_runtime::slot::{Entry, Release, Slot};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// How to compile.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The C compiler; `CC` from the environment, or `cc`.
+    pub compiler: String,
+    pub flags: Vec<String>,
+    /// Where shared libraries are kept, by the hash of what they are made from.
+    pub cache: PathBuf,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let flags =
+            "-O3 -march=native -fno-math-errno -fno-trapping-math -ffp-contract=off -fopenmp-simd -fPIC -shared -w";
+        let home = std::env::var_os("XDG_CACHE_HOME")
+            .map(PathBuf::from)
+            .or_else(|| std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".cache")))
+            .unwrap_or_else(std::env::temp_dir);
+        Options {
+            compiler: std::env::var("CC").unwrap_or_else(|_| "cc".into()),
+            flags: flags.split(' ').map(String::from).collect(),
+            cache: home.join("gradus").join("c"),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub enum CompileError {
+    /// No C compiler could be started.
+    NoCompiler { compiler: String, reason: String },
+    /// The compiler refused what we wrote.
+    Refused { compiler: String, output: String },
+    /// The cache could not be written.
+    Cache { path: PathBuf, reason: String },
+    /// The result could not be loaded.
+    Load { reason: String },
+}
+
+/// A loaded library. Dropping it unloads the code.
+pub struct Compiled {
+    entries: Vec<Entry>,
+    release: Release,
+    pub sites: Vec<Site>,
+    _library: libloading::Library,
+}
+
+impl Compiled {
+    /// Calls an entry point; `Err` is the failure number.
+    ///
+    /// # Safety
+    /// The slots must be as many and of the types that the function has.
+    pub unsafe fn call(&self, entry: usize, inputs: &[Slot], outputs: &mut [Slot]) -> Result<(), i32> {
+        let Some(function) = self.entries.get(entry) else {
+            gradus_source::bug!("no entry {entry} in a compiled module");
+        };
+        match unsafe { function(inputs.as_ptr(), outputs.as_mut_ptr()) } {
+            0 => Ok(()),
+            code => Err(code),
+        }
+    }
+
+    /// Gives the arrays of outputs back.
+    ///
+    /// # Safety
+    /// The slots must come from [`Compiled::call`] on this thread, with results that are arrays.
+    pub unsafe fn release(&self, slot: &mut Slot) {
+        unsafe { (self.release)(slot) }
+    }
+}
+
+/// FNV-1a on 128 bits: not against attackers, who could write to the cache anyway.
+fn hash(texts: &[&str]) -> String {
+    let mut hash: u128 = 0x6c62272e07bb014262b821756295c58d;
+    for byte in texts.iter().flat_map(|t| t.bytes().chain([0])) {
+        hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000000001000000000000000000013b);
+    }
+    let mut text = String::new();
+    let _ = write!(text, "{hash:032x}");
+    text
+}
+
+/// Compiles and loads a module, or loads it from the cache.
+pub fn compile(source: &Source, entries: &[String], options: &Options) -> Result<Compiled, CompileError> {
+    let flags = options.flags.join(" ");
+    let key = hash(&[&source.code, &options.compiler, &flags, &cpu()]);
+    let library = options.cache.join(format!("{key}.so"));
+    if !library.exists() {
+        build(source, &key, &library, options)?;
+    }
+    load(source, entries, &library)
+}
+
+/// What `-march=native` depends on.
+fn cpu() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    text.lines().find(|l| l.starts_with("flags")).unwrap_or_default().to_string()
+}
+
+fn build(source: &Source, key: &str, library: &PathBuf, options: &Options) -> Result<(), CompileError> {
+    let cache_error =
+        |path: &PathBuf, e: std::io::Error| CompileError::Cache { path: path.clone(), reason: e.to_string() };
+    std::fs::create_dir_all(&options.cache).map_err(|e| cache_error(&options.cache, e))?;
+    // Under names of our own first, so that two processes that build the same do not see each other's half-written files.
+    let own = options.cache.join(format!("{key}.{}.{:?}", std::process::id(), std::thread::current().id()));
+    let (c, so) = (own.with_extension("c"), own.with_extension("so"));
+    std::fs::write(&c, &source.code).map_err(|e| cache_error(&c, e))?;
+    let run = Command::new(&options.compiler)
+        .args(&options.flags)
+        .arg(&c)
+        .arg("-o")
+        .arg(&so)
+        .args(["-lmvec", "-lm"])
+        .output();
+    let output = match run {
+        Ok(output) if !output.status.success() && String::from_utf8_lossy(&output.stderr).contains("mvec") => {
+            Command::new(&options.compiler).args(&options.flags).arg(&c).arg("-o").arg(&so).arg("-lm").output()
+        }
+        other => other,
+    };
+    let output =
+        output.map_err(|e| CompileError::NoCompiler { compiler: options.compiler.clone(), reason: e.to_string() })?;
+    let keep = std::env::var_os("GRADUS_KEEP_C").is_some();
+    if keep {
+        let _ = std::fs::rename(&c, options.cache.join(format!("{key}.c")));
+    } else {
+        let _ = std::fs::remove_file(&c);
+    }
+    if !output.status.success() {
+        return Err(CompileError::Refused {
+            compiler: options.compiler.clone(),
+            output: String::from_utf8_lossy(&output.stderr).into_owned(),
+        });
+    }
+    std::fs::rename(&so, library).map_err(|e| cache_error(library, e))
+}
+
+fn load(source: &Source, entries: &[String], path: &PathBuf) -> Result<Compiled, CompileError> {
+    let failed = |e: libloading::Error| CompileError::Load { reason: e.to_string() };
+    // The library is one that we wrote: its initialisers do nothing, and its symbols have the types of the calling convention.
+    unsafe {
+        let library = libloading::Library::new(path).map_err(failed)?;
+        let mut functions = Vec::new();
+        for name in entries {
+            functions.push(*library.get::<Entry>(name.as_bytes()).map_err(failed)?);
+        }
+        let release = *library.get::<Release>(b"gradus_release").map_err(failed)?;
+        Ok(Compiled { entries: functions, release, sites: source.sites.clone(), _library: library })
+    }
+}

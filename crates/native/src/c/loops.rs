@@ -1,0 +1,181 @@
+//! Loops as C. A loop without state whose body is straight-line arithmetic is marked for vectorisation, with its sums as reductions.
+
+use super::blocks::Ownership;
+use super::emit::Emitter;
+use crate::flow::*;
+use gradus_source::Span;
+
+impl Emitter<'_> {
+    /// The state variables, initialised; the names of the variables that hold the state between iterations.
+    fn state(&mut self, carried: &[(Var, Atom)], binds: &[Var], ownership: &mut Ownership) -> Vec<String> {
+        let mut names = Vec::new();
+        for ((_, init), bind) in carried.iter().zip(binds) {
+            let init = self.take(*init, ownership);
+            let (ty, name) = (self.ty(bind.ty), self.name(*bind));
+            self.line(&format!("{ty} {name} = {init};"));
+            names.push(name);
+        }
+        names
+    }
+
+    /// At the start of an iteration the state gets the names that the body uses.
+    fn enter(&mut self, carried: &[(Var, Atom)], state: &[String]) -> Vec<Var> {
+        for ((var, _), outer) in carried.iter().zip(state) {
+            let (ty, name) = (self.ty(var.ty), self.name(*var));
+            self.line(&format!("{ty} {name} = {outer};"));
+        }
+        carried.iter().map(|(v, _)| *v).collect()
+    }
+
+    pub(super) fn for_loop(&mut self, l: &For, binds: &[Var], ownership: &mut Ownership, span: Span) {
+        let (state_binds, arrays) = binds.split_at(l.carried.len());
+        let count = self.atom(l.count);
+        let state = self.state(&l.carried, state_binds, ownership);
+        let mut targets = state.clone();
+        for array in arrays {
+            let (ty, name) = (self.ty(array.ty), self.name(*array));
+            if array.ty.rank == 1 {
+                self.line(&format!("{ty} {name} = {{0, 0, {{{count}}}}};"));
+                self.line(&format!("{ty}_new(&{name});"));
+            } else {
+                let zeros = vec!["0"; array.ty.rank as usize - 1].join(", ");
+                self.line(&format!("{ty} {name} = {{0, 0, {{{count}, {zeros}}}}};"));
+                self.line(&format!("if ({count} <= 0) {ty}_new(&{name});"));
+            }
+        }
+        let index = self.name(l.index);
+        if let Some(reductions) = vectorisable(l) {
+            let mut pragma = String::from("#pragma omp simd");
+            for acc in reductions {
+                pragma.push_str(&format!(" reduction(+ : {})", self.name(acc)));
+            }
+            self.line(&pragma);
+        }
+        self.line(&format!("for (int64_t {index} = 0; {index} < {count}; {index}++) {{"));
+        self.depth += 1;
+        let params = self.enter(&l.carried, &state);
+        targets.extend(self.rows(arrays, &index));
+        self.block(&l.body, &params, &targets);
+        for array in arrays.iter().filter(|a| a.ty.rank > 1) {
+            self.collect_row(*array, &count, &index, span);
+        }
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// Where the body leaves what is collected: numbers go to their places, rows to a variable first.
+    fn rows(&mut self, arrays: &[Var], index: &str) -> Vec<String> {
+        let mut targets = Vec::new();
+        for array in arrays {
+            let name = self.name(*array);
+            if array.ty.rank == 1 {
+                targets.push(format!("{name}.p[{index}]"));
+            } else {
+                let row = self.ty(array.ty.at(1));
+                self.line(&format!("{row} row_{name};"));
+                targets.push(format!("row_{name}"));
+            }
+        }
+        targets
+    }
+
+    /// The first row decides the shape.
+    fn collect_row(&mut self, array: Var, count: &str, index: &str, span: Span) {
+        let (ty, name) = (self.ty(array.ty), self.name(array));
+        self.line(&format!("if ({index} == 0) {{"));
+        self.line(&format!("  memcpy({name}.d + 1, row_{name}.d, sizeof row_{name}.d);"));
+        self.line(&format!("  {name}.d[0] = {count};"));
+        self.line(&format!("  {ty}_new(&{name});"));
+        self.line("}");
+        self.same_row(&name, array.ty, &format!("row_{name}"), span);
+        self.copy_row(array, index);
+    }
+
+    fn copy_row(&mut self, array: Var, index: &str) {
+        let name = self.name(array);
+        let rank = array.ty.rank - 1;
+        let bytes = format!("gr_size(row_{name}.d, {rank}, sizeof *row_{name}.p)");
+        self.line(&format!("memcpy((char *){name}.p + {index} * {bytes}, row_{name}.p, (size_t){bytes});"));
+        self.line(&format!("gr_drop(row_{name}.b);"));
+    }
+
+    pub(super) fn while_loop(&mut self, l: &While, binds: &[Var], ownership: &mut Ownership, span: Span) {
+        let (state_binds, arrays) = binds.split_at(l.carried.len());
+        let state = self.state(&l.carried, state_binds, ownership);
+        for array in arrays {
+            let (ty, name) = (self.ty(array.ty), self.name(*array));
+            self.line(&format!("{ty} {name};"));
+            self.line(&format!("memset(&{name}, 0, sizeof {name});"));
+        }
+        self.line("for (;;) {");
+        self.depth += 1;
+        self.line("uint8_t go;");
+        let params = self.enter(&l.carried, &state);
+        let mut targets = vec!["go".to_string()];
+        targets.extend(state);
+        for array in arrays {
+            let name = self.name(*array);
+            let row = self.ty(array.ty.at(1));
+            self.line(&format!("{row} row_{name};"));
+            targets.push(format!("row_{name}"));
+        }
+        self.block(&l.body, &params, &targets);
+        for array in arrays {
+            let name = self.name(*array);
+            if array.ty.rank == 1 {
+                self.line(&format!("{name}.p = gr_grow({name}.p, &{name}.b, {name}.d[0], sizeof *{name}.p);"));
+                self.line(&format!("{name}.p[{name}.d[0]++] = row_{name};"));
+            } else {
+                self.line(&format!("if ({name}.d[0] == 0) memcpy({name}.d + 1, row_{name}.d, sizeof row_{name}.d);"));
+                self.same_row(&name, array.ty, &format!("row_{name}"), span);
+                let bytes = format!("gr_size(row_{name}.d, {}, sizeof *row_{name}.p)", array.ty.rank - 1);
+                self.line(&format!("{name}.p = gr_grow({name}.p, &{name}.b, {name}.d[0], {bytes});"));
+                self.copy_row(*array, &format!("{name}.d[0]"));
+                self.line(&format!("{name}.d[0]++;"));
+            }
+        }
+        self.line("if (!go) break;");
+        self.depth -= 1;
+        self.line("}");
+    }
+}
+
+/// Whether the iterations can run side by side in vector lanes; the accumulators of one number that the loop adds to.
+fn vectorisable(l: &For) -> Option<Vec<Var>> {
+    if !l.carried.is_empty() {
+        return None;
+    }
+    let mut sums: Vec<Var> = Vec::new();
+    let mut places: Vec<(Var, &[Atom])> = Vec::new();
+    for stmt in &l.body.stmts {
+        match &stmt.op {
+            Op::Scalar { prim, .. } if lanes(*prim) => {}
+            Op::Select { .. } | Op::Dim { .. } => {}
+            Op::Get { .. } if stmt.binds.iter().all(|v| !v.ty.is_array()) => {}
+            Op::Add { acc, index, .. } if index.len() == acc.ty.rank as usize => {
+                if index.is_empty() {
+                    if !sums.contains(acc) {
+                        sums.push(*acc);
+                    }
+                } else {
+                    // Each iteration must have a place of its own.
+                    let own = index.contains(&l.index.into());
+                    let alone = places.iter().all(|(other, place)| other != acc || *place == &index[..]);
+                    if !own || !alone {
+                        return None;
+                    }
+                    places.push((*acc, index));
+                }
+            }
+            _ => return None,
+        }
+    }
+    let numbers = l.body.results.iter().all(|a| !a.ty().is_array());
+    numbers.then_some(sums)
+}
+
+/// Whether a primitive has a vector form (C compilers know the rest).
+fn lanes(prim: gradus_core::Prim) -> bool {
+    use gradus_core::Prim::*;
+    !matches!(prim, PowRealInt | Lgamma | Polygamma | PowInt | DivInt | ModInt | Floor | Round | Truncate)
+}

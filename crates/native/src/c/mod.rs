@@ -1,0 +1,10 @@
+//! The C backend: a flow module as one C file with a plain header, compiled by the machine's C compiler and loaded.
+
+mod blocks;
+mod compile;
+mod emit;
+mod loops;
+mod scalars;
+
+pub use compile::{compile, CompileError, Compiled, Options};
+pub use emit::{emit, Site, Source, FIRST_SITE};

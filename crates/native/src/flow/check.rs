@@ -1,0 +1,257 @@
+//! The checker: types, scopes, single binding, and the discipline of accumulators. Run after every pass in tests.
+
+use super::*;
+use gradus_core::traverse::with_stack;
+use rustc_hash::FxHashSet;
+
+/// The first thing that is wrong, in words; for our own eyes, since a broken flow program is our mistake.
+pub fn module(module: &Module) -> Result<(), String> {
+    for function in &module.functions {
+        self::function(function, module).map_err(|e| format!("in {}: {e}", function.name))?;
+    }
+    Ok(())
+}
+
+pub fn function(function: &Function, module: &Module) -> Result<(), String> {
+    let mut checker =
+        Checker { module, scope: Vec::new(), in_scope: FxHashSet::default(), bound: FxHashSet::default() };
+    for param in &function.params {
+        checker.bind(*param)?;
+    }
+    let here: FxHashSet<Var> = FxHashSet::default();
+    checker.block(&function.body, here)?;
+    let types: Vec<Type> = function.body.results.iter().map(|a| a.ty()).collect();
+    same(&types, &function.results, "results of the function")
+}
+
+struct Checker<'a> {
+    module: &'a Module,
+    /// Variables in order of binding, so that leaving a block forgets its own.
+    scope: Vec<Var>,
+    in_scope: FxHashSet<Var>,
+    /// Everything ever bound: no variable is bound twice.
+    bound: FxHashSet<Var>,
+}
+
+fn same(found: &[Type], wanted: &[Type], what: &str) -> Result<(), String> {
+    if found == wanted {
+        Ok(())
+    } else {
+        let words = |types: &[Type]| types.iter().map(|t| print::ty(*t)).collect::<Vec<_>>().join(", ");
+        Err(format!("{what}: ({}) instead of ({})", words(found), words(wanted)))
+    }
+}
+
+impl Checker<'_> {
+    fn bind(&mut self, var: Var) -> Result<(), String> {
+        if !self.bound.insert(var) {
+            return Err(format!("{} is bound twice", var.name));
+        }
+        self.in_scope.insert(var);
+        self.scope.push(var);
+        Ok(())
+    }
+
+    /// An operand that is a number or an array.
+    fn value(&self, atom: Atom) -> Result<Type, String> {
+        match atom {
+            Atom::Var(v) if v.ty.accumulator => Err(format!("the accumulator {} is read", v.name)),
+            Atom::Var(v) if !self.in_scope.contains(&v) => Err(format!("{} is not in scope", v.name)),
+            _ => Ok(atom.ty()),
+        }
+    }
+
+    fn number(&self, atom: Atom, scalar: Scalar) -> Result<(), String> {
+        same(&[self.value(atom)?], &[Type::array(scalar, 0)], "operand")
+    }
+
+    fn array(&self, var: Var) -> Result<Type, String> {
+        let ty = self.value(var.into())?;
+        if ty.is_array() {
+            Ok(ty)
+        } else {
+            Err(format!("{} is no array", var.name))
+        }
+    }
+
+    fn accumulator(&self, var: Var) -> Result<Type, String> {
+        if !var.ty.accumulator || !self.in_scope.contains(&var) {
+            return Err(format!("{} is no accumulator in scope", var.name));
+        }
+        Ok(var.ty.frozen())
+    }
+
+    fn index(&self, of: Type, index: &[Atom]) -> Result<Type, String> {
+        for i in index {
+            self.number(*i, Scalar::Int)?;
+        }
+        if index.len() > of.rank as usize {
+            return Err(format!("{} indices for rank {}", index.len(), of.rank));
+        }
+        Ok(of.at(index.len()))
+    }
+
+    /// Checks a nested block in which `params` are bound; gives its result types.
+    fn nested(&mut self, block: &Block, params: &[Var]) -> Result<Vec<Type>, String> {
+        let mark = self.scope.len();
+        for param in params {
+            self.bind(*param)?;
+        }
+        self.block(block, FxHashSet::default())?;
+        for var in self.scope.drain(mark..) {
+            self.in_scope.remove(&var);
+        }
+        Ok(block.results.iter().map(|a| a.ty()).collect())
+    }
+
+    /// `open`: the accumulators opened in this very block and not yet frozen.
+    fn block(&mut self, block: &Block, mut open: FxHashSet<Var>) -> Result<(), String> {
+        with_stack(|| {
+            for stmt in &block.stmts {
+                if let Op::Freeze { acc } = &stmt.op {
+                    if !open.remove(acc) {
+                        return Err(format!("{} is frozen in another block than it was opened", acc.name));
+                    }
+                }
+                let types = self.op(&stmt.op)?;
+                if let Op::Freeze { acc } = &stmt.op {
+                    self.in_scope.remove(acc);
+                }
+                let found: Vec<Type> = stmt.binds.iter().map(|v| v.ty).collect();
+                same(&found, &types, "results of a statement")?;
+                for var in &stmt.binds {
+                    self.bind(*var)?;
+                }
+                if let Op::Open { .. } = &stmt.op {
+                    open.extend(stmt.binds.iter().copied());
+                }
+            }
+            for result in &block.results {
+                self.value(*result)?;
+            }
+            match open.iter().next() {
+                Some(acc) => Err(format!("{} is never frozen", acc.name)),
+                None => Ok(()),
+            }
+        })
+    }
+
+    fn carried(&self, carried: &[(Var, Atom)]) -> Result<Vec<Type>, String> {
+        carried
+            .iter()
+            .map(|(var, init)| same(&[self.value(*init)?], &[var.ty], "initial state").map(|()| var.ty))
+            .collect()
+    }
+
+    fn loop_types(&self, state: &[Type], results: &[Type]) -> Result<Vec<Type>, String> {
+        let (next, collected) = results.split_at(state.len().min(results.len()));
+        same(next, state, "next state")?;
+        Ok(state.iter().copied().chain(collected.iter().map(|t| t.in_array())).collect())
+    }
+
+    /// The types that the operation binds.
+    fn op(&mut self, op: &Op) -> Result<Vec<Type>, String> {
+        Ok(match op {
+            Op::Scalar { prim, args } => {
+                let types = args.iter().map(|a| self.value(*a)).collect::<Result<Vec<_>, _>>()?;
+                match scalar::result(*prim, &types) {
+                    Some(ty) => vec![ty],
+                    None => return Err(format!("{} does not take {types:?}", scalar::word(*prim))),
+                }
+            }
+            Op::Select { cond, then, otherwise } => {
+                self.number(*cond, Scalar::Bool)?;
+                let ty = self.value(*then)?;
+                same(&[self.value(*otherwise)?], &[ty], "other side of select")?;
+                if ty.is_array() {
+                    return Err("select of arrays".into());
+                }
+                vec![ty]
+            }
+            Op::Dim { array, axis } => {
+                if *axis >= self.array(*array)?.rank {
+                    return Err(format!("no axis {axis} in {}", array.name));
+                }
+                vec![Type::INT]
+            }
+            Op::Get { array, index } => vec![self.index(self.array(*array)?, index)?],
+            Op::Set { array, index, value } => {
+                let ty = self.array(*array)?;
+                same(&[self.value(*value)?], &[self.index(ty, index)?], "value to set")?;
+                vec![ty]
+            }
+            Op::Fill { dims, value } => {
+                for dim in dims {
+                    self.number(*dim, Scalar::Int)?;
+                }
+                let ty = self.value(*value)?;
+                self.number(*value, ty.scalar)?;
+                vec![Type::array(ty.scalar, dims.len() as u8)]
+            }
+            Op::Literal { items, ty } => {
+                for item in items {
+                    same(&[self.value(*item)?.in_array()], &[*ty], "item")?;
+                }
+                vec![*ty]
+            }
+            Op::Check { cond, .. } => {
+                self.number(*cond, Scalar::Bool)?;
+                Vec::new()
+            }
+            Op::If { cond, then, otherwise } => {
+                self.number(*cond, Scalar::Bool)?;
+                let types = self.nested(then, &[])?;
+                same(&self.nested(otherwise, &[])?, &types, "other branch")?;
+                types
+            }
+            Op::For(l) => {
+                self.number(l.count, Scalar::Int)?;
+                let state = self.carried(&l.carried)?;
+                let params: Vec<Var> = std::iter::once(l.index).chain(l.carried.iter().map(|(v, _)| *v)).collect();
+                let results = self.nested(&l.body, &params)?;
+                self.loop_types(&state, &results)?
+            }
+            Op::While(l) => {
+                let state = self.carried(&l.carried)?;
+                let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
+                let results = self.nested(&l.body, &params)?;
+                match results.split_first() {
+                    Some((go, rest)) => {
+                        same(&[*go], &[Type::BOOL], "condition of a while")?;
+                        self.loop_types(&state, rest)?
+                    }
+                    None => return Err("a while without a condition".into()),
+                }
+            }
+            Op::Call { function, args } => {
+                let Some(callee) = self.module.functions.get(function.0) else {
+                    return Err(format!("no function {}", function.0));
+                };
+                for (arg, param) in args.iter().zip(&callee.params) {
+                    match arg {
+                        Atom::Var(v) if v.ty.accumulator => self.accumulator(*v).map(|_| ())?,
+                        _ => self.value(*arg).map(|_| ())?,
+                    }
+                    same(&[arg.ty()], &[param.ty], "argument")?;
+                }
+                if args.len() != callee.params.len() {
+                    return Err(format!("{} arguments for {}", args.len(), callee.name));
+                }
+                callee.results.clone()
+            }
+            Op::Open { init } => {
+                let ty = self.value(*init)?;
+                if !ty.is_real() {
+                    return Err("an accumulator of something that is not real".into());
+                }
+                vec![ty.accumulator()]
+            }
+            Op::Add { acc, index, value } => {
+                let ty = self.accumulator(*acc)?;
+                same(&[self.value(*value)?], &[self.index(ty, index)?], "value to add")?;
+                Vec::new()
+            }
+            Op::Freeze { acc } => vec![self.accumulator(*acc)?],
+        })
+    }
+}

@@ -1,0 +1,395 @@
+//! **flow**, the first-order typed intermediate language of the native compiler.
+//!
+//! # What it is
+//!
+//! A [`Module`] is a list of functions. A [`Function`] has parameters and a [`Block`]; a block is a list of statements in
+//! A-normal form and a list of results. Statements bind variables once; nested blocks see the variables around them, so that
+//! a loop body or a branch needs no list of captured values. There are no functions as values, no tuples and no records:
+//! lowering has flattened them, and each [`Var`] is one number or one array of numbers.
+//!
+//! - **Types** ([`Type`]): `real`, `int`, `bool`, and flat regular arrays of these of a fixed rank, `real[2]` being a
+//!   matrix. An array of tuples is a tuple of arrays. A non-recursive variant is its tag and the fields of all its constructors.
+//! - **Loops** ([`Op::For`]): one construct for what the language has four names for. A loop carries state from one
+//!   iteration to the next and *collects* a value of each iteration into an array. With no state it is `build` (its iterations
+//!   are independent); with state and nothing collected it is `ifold`; with both it is a scan. [`Op::While`] is the same with
+//!   the end decided by the body: `iterate` and tail recursion.
+//! - **Accumulators** ([`Op::Open`], [`Op::Add`], [`Op::Freeze`]): between `open` and `freeze` an accumulator can only be added
+//!   to, anywhere inside nested blocks. Since nobody can read it and addition commutes, the iterations of a loop that only adds stay
+//!   independent. `sum` is `open 0; for { add }; freeze`; the adjoint of an array that is read in a loop is an
+//!   accumulator of the array's shape, so it is never rebuilt per element.
+//! - **Failures** ([`Op::Check`]) are statements of their own with a source position; reading and arithmetic cannot fail.
+//!   So a check that is known to hold, or that can be made once before a loop, is an ordinary simplification.
+//!
+//! # Why this set
+//!
+//! It is closed under differentiation. The adjoint of a loop is a loop that reads what the first collected; of `get`, an `add`; of
+//! `add`, a `get`; of `open` and `freeze`, each other. Nothing in the output of `adjoint` is foreign to its input, so derivatives of
+//! derivatives are the same transformation once more.
+//!
+//! # Text
+//!
+//! [`print`] writes a module and [`read`] reads it back; tests of passes are text in and text out:
+//!
+//! ```text
+//! fun f(x: real, a: real[1]) -> (real) {
+//!   n = dim a 0
+//!   s = open 0.0
+//!   for i < n {
+//!     v = get a i
+//!     w = mul v x
+//!     accumulate s += w
+//!   }
+//!   t = freeze s
+//!   return t
+//! }
+//! ```
+//!
+//! A loop with state and collected values: `last, all = for i < n with c: real = 0.0 { ...` then the lines `yield next` and `collect c` and `}`.
+
+pub mod build;
+pub mod check;
+pub mod fold;
+mod name;
+pub mod print;
+pub mod read;
+pub mod scalar;
+pub mod walk;
+
+pub use build::Builder;
+pub use name::Name;
+
+use gradus_core::Prim;
+use gradus_source::Span;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What an array consists of, or a register holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scalar {
+    Real,
+    Int,
+    Bool,
+}
+
+/// A number (rank 0), a flat regular array, or an accumulator of either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Type {
+    pub scalar: Scalar,
+    pub rank: u8,
+    pub accumulator: bool,
+}
+
+impl Type {
+    pub const REAL: Type = Type::array(Scalar::Real, 0);
+    pub const INT: Type = Type::array(Scalar::Int, 0);
+    pub const BOOL: Type = Type::array(Scalar::Bool, 0);
+    /// The calling convention has room for this many dimensions.
+    pub const MAX_RANK: u8 = 7;
+
+    pub const fn array(scalar: Scalar, rank: u8) -> Type {
+        Type { scalar, rank, accumulator: false }
+    }
+
+    pub fn is_array(self) -> bool {
+        self.rank > 0
+    }
+
+    /// Whether it can have a derivative.
+    pub fn is_real(self) -> bool {
+        self.scalar == Scalar::Real
+    }
+
+    /// The type of an array of these.
+    pub fn in_array(self) -> Type {
+        Type { rank: self.rank + 1, ..self }
+    }
+
+    /// What is left after indexing with so many integers.
+    pub fn at(self, indices: usize) -> Type {
+        Type { rank: self.rank.saturating_sub(indices as u8), ..self }
+    }
+
+    /// The type of the accumulator of such a value.
+    pub fn accumulator(self) -> Type {
+        Type { accumulator: true, ..self }
+    }
+
+    /// The type of what an accumulator is frozen to.
+    pub fn frozen(self) -> Type {
+        Type { accumulator: false, ..self }
+    }
+}
+
+static NEXT_VAR: AtomicU32 = AtomicU32::new(0);
+
+/// A variable: bound once in its function. Two variables are the same if their numbers are.
+#[derive(Clone, Copy, Debug)]
+pub struct Var {
+    pub id: u32,
+    pub ty: Type,
+    /// What to call it in output; not unique.
+    pub name: Name,
+}
+
+impl Var {
+    pub fn fresh(name: impl Into<Name>, ty: Type) -> Var {
+        Var { id: NEXT_VAR.fetch_add(1, Ordering::Relaxed), ty, name: name.into() }
+    }
+
+    /// A new variable of the same name and type.
+    pub fn refresh(self) -> Var {
+        Var::fresh(self.name, self.ty)
+    }
+}
+
+impl PartialEq for Var {
+    fn eq(&self, other: &Var) -> bool {
+        self.id == other.id
+    }
+}
+impl Eq for Var {}
+impl std::hash::Hash for Var {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.id.hash(state)
+    }
+}
+
+/// An operand: a variable or a constant.
+#[derive(Clone, Copy, Debug)]
+pub enum Atom {
+    Var(Var),
+    Real(f64),
+    Int(i64),
+    Bool(bool),
+}
+
+impl Atom {
+    pub fn ty(self) -> Type {
+        match self {
+            Atom::Var(v) => v.ty,
+            Atom::Real(_) => Type::REAL,
+            Atom::Int(_) => Type::INT,
+            Atom::Bool(_) => Type::BOOL,
+        }
+    }
+
+    pub fn var(self) -> Option<Var> {
+        match self {
+            Atom::Var(v) => Some(v),
+            Atom::Real(_) | Atom::Int(_) | Atom::Bool(_) => None,
+        }
+    }
+
+    /// Whether this is exactly the given real constant (the sign of zero counts).
+    pub fn is_real(self, value: f64) -> bool {
+        matches!(self, Atom::Real(r) if r.to_bits() == value.to_bits())
+    }
+}
+
+/// Identity of operands: constants by their bits, so that NaN equals itself and the zeros differ.
+impl PartialEq for Atom {
+    fn eq(&self, other: &Atom) -> bool {
+        match (self, other) {
+            (Atom::Var(a), Atom::Var(b)) => a == b,
+            (Atom::Real(a), Atom::Real(b)) => a.to_bits() == b.to_bits(),
+            (Atom::Int(a), Atom::Int(b)) => a == b,
+            (Atom::Bool(a), Atom::Bool(b)) => a == b,
+            (Atom::Var(_) | Atom::Real(_) | Atom::Int(_) | Atom::Bool(_), _) => false,
+        }
+    }
+}
+impl Eq for Atom {}
+impl std::hash::Hash for Atom {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        match self {
+            Atom::Var(v) => (0, v.id as u64).hash(state),
+            Atom::Real(r) => (1, r.to_bits()).hash(state),
+            Atom::Int(i) => (2, *i as u64).hash(state),
+            Atom::Bool(b) => (3, *b as u64).hash(state),
+        }
+    }
+}
+
+impl From<Var> for Atom {
+    fn from(v: Var) -> Atom {
+        Atom::Var(v)
+    }
+}
+
+/// Statements, then results.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    pub stmts: Vec<Stmt>,
+    pub results: Vec<Atom>,
+}
+
+/// `binds = op`
+#[derive(Clone, Debug)]
+pub struct Stmt {
+    pub binds: Vec<Var>,
+    pub op: Op,
+    pub span: Span,
+}
+
+/// The position of a function in its [`Module`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionId(pub usize);
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// A primitive on numbers; the comparisons take two operands of the same scalar type. See [`scalar::result`].
+    Scalar {
+        prim: Prim,
+        args: Vec<Atom>,
+    },
+    /// `then` or `otherwise`, both already computed.
+    Select {
+        cond: Atom,
+        then: Atom,
+        otherwise: Atom,
+    },
+    /// The length of an array along an axis.
+    Dim {
+        array: Var,
+        axis: u8,
+    },
+    /// An element; with fewer indices than the rank, a row or slab. The indices are known to be in bounds.
+    Get {
+        array: Var,
+        index: Vec<Atom>,
+    },
+    /// The array with an element (or row) replaced; in place when nobody else holds it. In bounds, and a row has the row's shape.
+    Set {
+        array: Var,
+        index: Vec<Atom>,
+        value: Atom,
+    },
+    /// An array of the given shape with one number everywhere.
+    Fill {
+        dims: Vec<Atom>,
+        value: Atom,
+    },
+    /// An array of items, all of the same shape.
+    Literal {
+        items: Vec<Atom>,
+        ty: Type,
+    },
+    /// Stops the program with `failure` at the statement's position unless `cond` holds.
+    Check {
+        cond: Atom,
+        failure: Failure,
+    },
+    If {
+        cond: Atom,
+        then: Block,
+        otherwise: Block,
+    },
+    For(For),
+    /// Runs the body at least once, as long as it answers true. See [`While`].
+    While(While),
+    Call {
+        function: FunctionId,
+        args: Vec<Atom>,
+    },
+    /// A new accumulator that starts from a value.
+    Open {
+        init: Atom,
+    },
+    /// Adds a number to an element of an accumulator (to itself if it is of rank 0), or an array to a row or to all of it.
+    Add {
+        acc: Var,
+        index: Vec<Atom>,
+        value: Atom,
+    },
+    /// The sum; the accumulator is gone. In the block of its `open`, after all its `add`s.
+    Freeze {
+        acc: Var,
+    },
+}
+
+/// `for index < count with carried { body }`: the body's results are the next state, one for each carried variable, then the
+/// collected values. The statement binds the last state, then for each collected value the array of it over all iterations.
+#[derive(Clone, Debug)]
+pub struct For {
+    pub index: Var,
+    pub count: Atom,
+    pub carried: Vec<(Var, Atom)>,
+    pub body: Block,
+    /// Nothing is lost if this loop does not run and its results are not wanted: a later one makes the same checks.
+    pub replayed: bool,
+}
+
+/// `while with carried { body }`: the body's results are whether to go on, the next state, and the collected values. The
+/// statement binds the last state, then the array of each collected value.
+#[derive(Clone, Debug)]
+pub struct While {
+    pub carried: Vec<(Var, Atom)>,
+    pub body: Block,
+}
+
+/// Why a check can fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Failure {
+    /// An index outside its array.
+    Index,
+    /// A negative number of elements.
+    Count,
+    /// An array whose length is not what the program says, or two data of different shape.
+    Shape,
+    /// An integer divided by zero.
+    DivisionByZero,
+    /// A negative exponent of an integer.
+    NegativeExponent,
+    /// `sign` of zero or of no number.
+    SignOfZero,
+    /// No arm of a `match` applies.
+    Match,
+}
+
+impl Failure {
+    pub const ALL: [Failure; 7] = [
+        Failure::Index,
+        Failure::Count,
+        Failure::Shape,
+        Failure::DivisionByZero,
+        Failure::NegativeExponent,
+        Failure::SignOfZero,
+        Failure::Match,
+    ];
+
+    /// The word for it in flow text.
+    pub fn key(self) -> &'static str {
+        match self {
+            Failure::Index => "index",
+            Failure::Count => "count",
+            Failure::Shape => "shape",
+            Failure::DivisionByZero => "division_by_zero",
+            Failure::NegativeExponent => "negative_exponent",
+            Failure::SignOfZero => "sign_of_zero",
+            Failure::Match => "match",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub name: Name,
+    /// Numbers, arrays, or accumulators, which the function adds to.
+    pub params: Vec<Var>,
+    pub results: Vec<Type>,
+    pub body: Block,
+}
+
+/// Functions that call each other. The first `entries` of them can be called from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Module {
+    pub functions: Vec<Function>,
+}
+
+impl Module {
+    pub fn function(&self, id: FunctionId) -> &Function {
+        match self.functions.get(id.0) {
+            Some(function) => function,
+            None => gradus_source::bug!("no flow function {}", id.0),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Walking and copying flow: operands, nested blocks, free variables, renaming.
+
+use super::*;
+use gradus_core::traverse::with_stack;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+impl Op {
+    /// Calls `f` on each operand of this operation itself, not of its nested blocks.
+    pub fn for_each_operand(&self, f: &mut dyn FnMut(Atom)) {
+        match self {
+            Op::Scalar { args, .. } | Op::Call { args, .. } => args.iter().for_each(|a| f(*a)),
+            Op::Select { cond, then, otherwise } => [cond, then, otherwise].into_iter().for_each(|a| f(*a)),
+            Op::Dim { array, .. } => f((*array).into()),
+            Op::Get { array, index } => {
+                f((*array).into());
+                index.iter().for_each(|a| f(*a));
+            }
+            Op::Set { array, index, value } => {
+                f((*array).into());
+                index.iter().for_each(|a| f(*a));
+                f(*value);
+            }
+            Op::Fill { dims, value } => {
+                dims.iter().for_each(|a| f(*a));
+                f(*value);
+            }
+            Op::Literal { items, .. } => items.iter().for_each(|a| f(*a)),
+            Op::Check { cond, .. } | Op::If { cond, .. } => f(*cond),
+            Op::For(l) => {
+                f(l.count);
+                l.carried.iter().for_each(|(_, init)| f(*init));
+            }
+            Op::While(l) => l.carried.iter().for_each(|(_, init)| f(*init)),
+            Op::Open { init } => f(*init),
+            Op::Add { acc, index, value } => {
+                f((*acc).into());
+                index.iter().for_each(|a| f(*a));
+                f(*value);
+            }
+            Op::Freeze { acc } => f((*acc).into()),
+        }
+    }
+
+    /// The nested blocks, each with the variables that the operation binds in it.
+    pub fn blocks(&self) -> Vec<(&Block, Vec<Var>)> {
+        match self {
+            Op::If { then, otherwise, .. } => vec![(then, Vec::new()), (otherwise, Vec::new())],
+            Op::For(l) => {
+                let params = std::iter::once(l.index).chain(l.carried.iter().map(|(v, _)| *v)).collect();
+                vec![(&l.body, params)]
+            }
+            Op::While(l) => vec![(&l.body, l.carried.iter().map(|(v, _)| *v).collect())],
+            Op::Scalar { .. }
+            | Op::Select { .. }
+            | Op::Dim { .. }
+            | Op::Get { .. }
+            | Op::Set { .. }
+            | Op::Fill { .. }
+            | Op::Literal { .. }
+            | Op::Check { .. }
+            | Op::Call { .. }
+            | Op::Open { .. }
+            | Op::Add { .. }
+            | Op::Freeze { .. } => Vec::new(),
+        }
+    }
+
+    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
+        match self {
+            Op::If { then, otherwise, .. } => vec![then, otherwise],
+            Op::For(l) => vec![&mut l.body],
+            Op::While(l) => vec![&mut l.body],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Calls `f` on every operand in a block, at any depth.
+pub fn for_each_operand(block: &Block, f: &mut dyn FnMut(Atom)) {
+    with_stack(|| {
+        for stmt in &block.stmts {
+            stmt.op.for_each_operand(f);
+            for (inner, _) in stmt.op.blocks() {
+                for_each_operand(inner, f);
+            }
+        }
+        block.results.iter().for_each(|a| f(*a));
+    })
+}
+
+/// Calls `f` on every variable that is bound in a block, at any depth.
+pub fn for_each_binder(block: &Block, f: &mut dyn FnMut(Var)) {
+    with_stack(|| {
+        for stmt in &block.stmts {
+            stmt.binds.iter().for_each(|v| f(*v));
+            for (inner, params) in stmt.op.blocks() {
+                params.into_iter().for_each(&mut *f);
+                for_each_binder(inner, f);
+            }
+        }
+    })
+}
+
+/// The variables that a block uses and does not bind, in order of first use.
+pub fn free_vars(block: &Block) -> Vec<Var> {
+    let mut bound = FxHashSet::default();
+    for_each_binder(block, &mut |v| {
+        bound.insert(v);
+    });
+    let (mut seen, mut order) = (FxHashSet::default(), Vec::new());
+    for_each_operand(block, &mut |a| {
+        if let Atom::Var(v) = a {
+            if !bound.contains(&v) && seen.insert(v) {
+                order.push(v);
+            }
+        }
+    });
+    order
+}
+
+/// How often each variable is used as an operand, at any depth.
+pub fn count_uses(block: &Block) -> FxHashMap<Var, usize> {
+    let mut uses = FxHashMap::default();
+    for_each_operand(block, &mut |a| {
+        if let Atom::Var(v) = a {
+            *uses.entry(v).or_insert(0) += 1;
+        }
+    });
+    uses
+}
+
+/// Copies flow with every binder renewed and variables replaced.
+#[derive(Default)]
+pub struct Renaming {
+    pub map: FxHashMap<Var, Atom>,
+}
+
+impl Renaming {
+    pub fn atom(&self, atom: Atom) -> Atom {
+        match atom {
+            Atom::Var(v) => self.map.get(&v).copied().unwrap_or(atom),
+            Atom::Real(_) | Atom::Int(_) | Atom::Bool(_) => atom,
+        }
+    }
+
+    fn atoms(&self, atoms: &[Atom]) -> Vec<Atom> {
+        atoms.iter().map(|a| self.atom(*a)).collect()
+    }
+
+    fn var(&self, var: Var) -> Var {
+        match self.atom(var.into()) {
+            Atom::Var(v) => v,
+            constant => gradus_source::bug!("{} is used as an array or accumulator but became {constant:?}", var.name),
+        }
+    }
+
+    fn renew(&mut self, var: Var) -> Var {
+        let new = var.refresh();
+        self.map.insert(var, new.into());
+        new
+    }
+
+    pub fn block(&mut self, block: &Block) -> Block {
+        with_stack(|| {
+            let stmts = block.stmts.iter().map(|s| self.stmt(s)).collect();
+            Block { stmts, results: self.atoms(&block.results) }
+        })
+    }
+
+    pub fn stmt(&mut self, stmt: &Stmt) -> Stmt {
+        let op = self.op(&stmt.op);
+        let binds = stmt.binds.iter().map(|v| self.renew(*v)).collect();
+        Stmt { binds, op, span: stmt.span }
+    }
+
+    fn carried(&mut self, carried: &[(Var, Atom)]) -> Vec<(Var, Atom)> {
+        let inits: Vec<Atom> = carried.iter().map(|(_, init)| self.atom(*init)).collect();
+        carried.iter().zip(inits).map(|((v, _), init)| (self.renew(*v), init)).collect()
+    }
+
+    pub fn op(&mut self, op: &Op) -> Op {
+        match op {
+            Op::Scalar { prim, args } => Op::Scalar { prim: *prim, args: self.atoms(args) },
+            Op::Select { cond, then, otherwise } => {
+                Op::Select { cond: self.atom(*cond), then: self.atom(*then), otherwise: self.atom(*otherwise) }
+            }
+            Op::Dim { array, axis } => Op::Dim { array: self.var(*array), axis: *axis },
+            Op::Get { array, index } => Op::Get { array: self.var(*array), index: self.atoms(index) },
+            Op::Set { array, index, value } => {
+                Op::Set { array: self.var(*array), index: self.atoms(index), value: self.atom(*value) }
+            }
+            Op::Fill { dims, value } => Op::Fill { dims: self.atoms(dims), value: self.atom(*value) },
+            Op::Literal { items, ty } => Op::Literal { items: self.atoms(items), ty: *ty },
+            Op::Check { cond, failure } => Op::Check { cond: self.atom(*cond), failure: *failure },
+            Op::If { cond, then, otherwise } => {
+                Op::If { cond: self.atom(*cond), then: self.block(then), otherwise: self.block(otherwise) }
+            }
+            Op::For(l) => {
+                let count = self.atom(l.count);
+                let carried = self.carried(&l.carried);
+                let index = self.renew(l.index);
+                Op::For(For { index, count, carried, body: self.block(&l.body), replayed: l.replayed })
+            }
+            Op::While(l) => {
+                let carried = self.carried(&l.carried);
+                Op::While(While { carried, body: self.block(&l.body) })
+            }
+            Op::Call { function, args } => Op::Call { function: *function, args: self.atoms(args) },
+            Op::Open { init } => Op::Open { init: self.atom(*init) },
+            Op::Add { acc, index, value } => {
+                Op::Add { acc: self.var(*acc), index: self.atoms(index), value: self.atom(*value) }
+            }
+            Op::Freeze { acc } => Op::Freeze { acc: self.var(*acc) },
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Compiled flow functions, called with flattened values.
+
+use crate::c::{self, CompileError, Options, Site};
+use crate::flow::{FunctionId, Module, Type};
+use crate::leaf::Leaf;
+use gradus_runtime::slot::Slot;
+
+/// Why a call did not give results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The program failed at a place.
+    Failed(Site),
+    OutOfMemory,
+    /// The arguments do not have the function's types.
+    Arguments {
+        expected: Vec<Type>,
+        found: Vec<Type>,
+    },
+}
+
+struct EntryPoint {
+    params: Vec<Type>,
+    results: Vec<Type>,
+}
+
+/// Machine code of some functions of a module.
+pub struct Executable {
+    code: c::Compiled,
+    entries: Vec<EntryPoint>,
+}
+
+impl Executable {
+    /// Through C. The entry points are numbered as given.
+    pub fn with_c(module: &Module, entries: &[FunctionId], options: &Options) -> Result<Executable, CompileError> {
+        let names: Vec<String> = (0..entries.len()).map(|i| format!("gradus_entry_{i}")).collect();
+        let pairs: Vec<_> = entries.iter().copied().zip(names.iter().cloned()).collect();
+        let source = c::emit(module, &pairs);
+        let code = c::compile(&source, &names, options)?;
+        let entries = entries
+            .iter()
+            .map(|id| {
+                let function = module.function(*id);
+                EntryPoint { params: function.params.iter().map(|v| v.ty).collect(), results: function.results.clone() }
+            })
+            .collect();
+        Ok(Executable { code, entries })
+    }
+
+    /// Calls an entry point.
+    pub fn call(&self, entry: usize, arguments: &[Leaf]) -> Result<Vec<Leaf>, RunError> {
+        let Some(point) = self.entries.get(entry) else {
+            gradus_source::bug!("no entry {entry} in an executable");
+        };
+        let found: Vec<Type> = arguments.iter().map(Leaf::ty).collect();
+        if found != point.params || !arguments.iter().all(Leaf::is_regular) {
+            return Err(RunError::Arguments { expected: point.params.clone(), found });
+        }
+        let inputs: Vec<Slot> = arguments.iter().map(Leaf::slot).collect();
+        let mut outputs = vec![Slot::integer(0); point.results.len()];
+        // The types have just been compared, and the arguments outlive the call.
+        unsafe {
+            self.code.call(entry, &inputs, &mut outputs).map_err(|code| self.error(code))?;
+            let mut leaves = Vec::with_capacity(outputs.len());
+            for (slot, ty) in outputs.iter_mut().zip(&point.results) {
+                leaves.push(Leaf::from_slot(slot, *ty));
+                if ty.is_array() {
+                    self.code.release(slot);
+                }
+            }
+            Ok(leaves)
+        }
+    }
+
+    /// Calls an entry point on slots, with no copying and no allocation: for those who call it very often.
+    ///
+    /// # Safety
+    /// The slots must be as many and of the types that the function has; array results must be given back with
+    /// [`Executable::release`].
+    pub unsafe fn call_slots(&self, entry: usize, inputs: &[Slot], outputs: &mut [Slot]) -> Result<(), RunError> {
+        unsafe { self.code.call(entry, inputs, outputs).map_err(|code| self.error(code)) }
+    }
+
+    /// # Safety
+    /// The slot must be an array result of [`Executable::call_slots`], on this thread.
+    pub unsafe fn release(&self, slot: &mut Slot) {
+        unsafe { self.code.release(slot) }
+    }
+
+    fn error(&self, code: i32) -> RunError {
+        match self.code.sites.get((code as usize).wrapping_sub(c::FIRST_SITE)) {
+            Some(site) => RunError::Failed(*site),
+            None => RunError::OutOfMemory,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! flow as text: printing and reading are inverse, the checker finds what is wrong, and the C backend computes what the text says.
+
+use gradus_native::flow::{check, print, read, FunctionId};
+use gradus_native::{Executable, Leaf, RunError};
+
+const DOT: &str = "\
+fun dot(a: real[1], b: real[1]) -> (real) {
+  n = dim a 0
+  m = dim b 0
+  ok = eq n m
+  check ok shape
+  s = open 0.0
+  for i < n {
+    x = get a i
+    y = get b i
+    p = mul x y
+    accumulate s += p
+  }
+  t = freeze s
+  return t
+}
+";
+
+const MIXED: &str = "\
+fun f(x: real, n: int) -> (real, real[1], real[2], bool) {
+  last, all, rows = for i < n with c: real = x {
+    k = realofint i
+    next = add c k
+    row = fill 3 := c
+    changed = set row 1 := k
+    yield next
+    collect c changed
+  }
+  big = gt last 10.0
+  y = if big {
+    half = div last 2.0
+    yield half
+  } else {
+    yield last
+  }
+  stop, steps = while with z: real = y {
+    w = mul z 0.5
+    go = gt w 1.0
+    yield go w
+    collect w
+  }
+  m = dim steps 0
+  r = call g stop m
+  return r all rows big
+}
+
+fun g(x: real, n: int) -> (real) {
+  end = le n 0
+  r = if end {
+    yield x
+  } else {
+    m = isub n 1
+    y = call g x m
+    z = add y 1.0
+    yield z
+  }
+  return r
+}
+";
+
+fn compile(text: &str) -> Executable {
+    let module = read::module(text).expect("reads");
+    check::module(&module).expect("is well formed");
+    Executable::with_c(&module, &[FunctionId(0)], &Default::default()).expect("compiles")
+}
+
+#[test]
+fn text_round_trips() {
+    for text in [DOT, MIXED] {
+        let module = read::module(text).expect("reads");
+        assert_eq!(print::module(&module), text);
+    }
+}
+
+#[test]
+fn checker_refuses() {
+    let broken = [
+        ("  y = add x 1\n  return y", "`add` does not take these operands"),
+        ("  y = neg x\n  y = neg x\n  return y", ""),
+        ("  s = open x\n  return x", "s is never frozen"),
+        ("  s = open x\n  t = freeze s\n  accumulate s += x\n  return t", "s is no accumulator in scope"),
+        ("  n = dim x 0\n  return x", "x is no array"),
+        ("  return x x", "results of the function: (real, real) instead of (real)"),
+        (
+            "  c = lt x 0.0\n  y = if c {\n    z = neg x\n    yield z\n  } else {\n    yield z\n  }\n  return y",
+            "z is not in scope",
+        ),
+    ];
+    for (body, expected) in broken {
+        let text = format!("fun f(x: real) -> (real) {{\n{body}\n}}\n");
+        let found = match read::module(&text) {
+            Err(error) => error.message,
+            Ok(module) => check::module(&module).err().unwrap_or_default(),
+        };
+        assert!(found.contains(expected), "{text}: {found}");
+    }
+}
+
+#[test]
+fn c_computes() {
+    let dot = compile(DOT);
+    let n = 1003;
+    let a: Vec<f64> = (0..n).map(f64::from).collect();
+    let b = vec![2.0; n as usize];
+    // The sum of 0 to 1002 is 502503.
+    assert_eq!(dot.call(0, &[Leaf::reals(a.clone()), Leaf::reals(b)]), Ok(vec![Leaf::Real(1005006.0)]));
+    let short = dot.call(0, &[Leaf::reals(a), Leaf::reals([1.0])]);
+    assert!(matches!(short, Err(RunError::Failed(_))));
+    // After a failure it works as before.
+    assert_eq!(dot.call(0, &[Leaf::reals([3.0]), Leaf::reals([4.0])]), Ok(vec![Leaf::Real(12.0)]));
+
+    let mixed = compile(MIXED);
+    // x = 1: c is 1, 1, 2, 4 and ends at 7; halved until at most 1: 3.5, 1.75, 0.875 (three steps), plus 3.
+    let rows = vec![1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 4.0, 3.0, 4.0];
+    let expected =
+        vec![Leaf::Real(3.875), Leaf::reals([1.0, 1.0, 2.0, 4.0]), Leaf::matrix(4, 3, rows), Leaf::Bool(false)];
+    assert_eq!(mixed.call(0, &[Leaf::Real(1.0), Leaf::Int(4)]), Ok(expected));
+    // No iterations: 16 is halved once at once (big), then 8 -> 4, 2, 1 (three steps).
+    let expected = vec![Leaf::Real(4.0), Leaf::reals([]), Leaf::matrix(0, 0, []), Leaf::Bool(true)];
+    assert_eq!(mixed.call(0, &[Leaf::Real(16.0), Leaf::Int(0)]), Ok(expected));
+}

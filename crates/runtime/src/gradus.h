@@ -1,0 +1,36 @@
+/* Calling convention of compiled Gradus functions.
+
+   Every function has the form   int NAME(const gradus_slot *in, gradus_slot *out);
+   `in` holds one slot for each flattened parameter, `out` receives one for each flattened result. It returns 0, or the
+   number of the failure; `gradus_failure` gives its text. After a failure `out` is untouched.
+
+   Flattening: numbers and arrays of numbers are one slot; tuples and records are their parts in order; an array of tuples is a tuple of
+   arrays; a variant is its tag (an integer, the position of the constructor) and then the fields of all constructors
+   in order, those of other constructors being zero or empty.
+
+   Input arrays stay the caller's: row-major, contiguous. Output arrays belong to the caller, who returns them
+   with `gradus_release`. Functions may be called from several threads; an output is released on the thread that made it. */
+#ifndef GRADUS_H
+#define GRADUS_H
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct gradus_slot {
+  union {
+    double real;
+    int64_t integer; /* also booleans, 0 or 1 */
+    void *data;      /* double, int64_t, or uint8_t for booleans */
+  } value;
+  void *owner;      /* of an output array; null for inputs */
+  int64_t dims[7];  /* of an array: as many as its rank */
+} gradus_slot;
+
+void gradus_release(gradus_slot *slot);
+const char *gradus_failure(int code);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

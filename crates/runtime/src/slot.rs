@@ -1,0 +1,71 @@
+//! The calling convention of compiled functions, as `gradus.h` states it.
+
+use std::ffi::c_void;
+
+/// One flattened parameter or result: a number, or an array with its shape.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Slot {
+    pub value: SlotValue,
+    /// Of an output array, for [`Release`]; null for inputs.
+    pub owner: *mut c_void,
+    pub dims: [i64; 7],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union SlotValue {
+    pub real: f64,
+    pub integer: i64,
+    pub data: *mut c_void,
+}
+
+impl Slot {
+    pub fn real(value: f64) -> Slot {
+        Slot { value: SlotValue { real: value }, owner: std::ptr::null_mut(), dims: [0; 7] }
+    }
+
+    pub fn integer(value: i64) -> Slot {
+        Slot { value: SlotValue { integer: value }, owner: std::ptr::null_mut(), dims: [0; 7] }
+    }
+
+    /// A borrowed array. The data must outlive every call that gets the slot.
+    pub fn array<T>(data: &[T], dims: &[usize]) -> Slot {
+        let mut slot = Slot::integer(0);
+        slot.value.data = data.as_ptr() as *mut c_void;
+        for (to, from) in slot.dims.iter_mut().zip(dims) {
+            *to = *from as i64;
+        }
+        slot
+    }
+
+    /// # Safety
+    /// The slot must hold a real.
+    pub unsafe fn as_real(&self) -> f64 {
+        unsafe { self.value.real }
+    }
+
+    /// # Safety
+    /// The slot must hold an integer or a boolean.
+    pub unsafe fn as_integer(&self) -> i64 {
+        unsafe { self.value.integer }
+    }
+
+    /// The numbers of an array of the given rank.
+    ///
+    /// # Safety
+    /// The slot must hold an array of such numbers, of at least that rank, not yet released.
+    pub unsafe fn as_slice<T>(&self, rank: usize) -> &[T] {
+        let count = self.dims.iter().take(rank).map(|d| *d as usize).product();
+        if count == 0 {
+            return &[];
+        }
+        unsafe { std::slice::from_raw_parts(self.value.data as *const T, count) }
+    }
+}
+
+/// A compiled function.
+pub type Entry = unsafe extern "C" fn(inputs: *const Slot, outputs: *mut Slot) -> i32;
+
+/// Gives an output array back.
+pub type Release = unsafe extern "C" fn(slot: *mut Slot);
