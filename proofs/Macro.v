@@ -1,0 +1,779 @@
+(* The structure-preserving macro, once for every mode that keeps the shape of the program and replaces
+   each real by a pair (value, tangent): forward (K Fig. 3, C Fig. 4, 8, 10), vector (K Fig. 5, C Fig. 15),
+   continuation (C Fig. 14), delta (K Fig. 7).  A mode is a type of tangents with zero, scaling and addition.
+
+   Why it is correct.  Fix a point u0 of a normed space U, a direction h, and for the mode a relation
+   [Rep d g]: the tangent g stands for the real d.  A map f from U into values is related to ONE transformed
+   value at u0; at type real this says that f is differentiable at u0 and the tangent stands for its
+   derivative in direction h.  Only the germ of f at u0 matters, so conditionals on reals, partial
+   primitives and recursion fit.  [fundamental] is then one induction over terms, and a mode has to show three
+   facts only: its zero, scaling and addition compute what [Rep] says. *)
+From Coq Require Import Reals List Lia Lra ZArith.
+From Coquelicot Require Import Coquelicot.
+Require Import Language Primitive Calculus.
+Import ListNotations.
+Open Scope nat_scope.
+Set Implicit Arguments.
+Unset Asymmetric Patterns.
+Arguments Nat.mul : simpl never.
+
+Record tangents : Type := {
+  tg : ty;
+  tg_zero : forall G, tm G tg;
+  tg_scale : forall G, tm G TR -> tm G tg -> tm G tg;
+  tg_add : forall G, tm G tg -> tm G tg -> tm G tg }.
+
+(* ---- the macro -------------------------------------------------------------------- *)
+Section Macro.
+Variable T : tangents.
+Fixpoint D (t : ty) : ty :=
+  match t with
+  | TR => TProd TR (tg T)
+  | TU => TU | TI => TI
+  | TProd a b => TProd (D a) (D b)
+  | TSum a b => TSum (D a) (D b)
+  | TFun a b => TFun (D a) (D b)
+  | TArr a => TArr (D a)
+  | TTree a => TTree (D a)
+  end.
+Fixpoint Dmem {t G} (m : mem t G) : mem (D t) (map D G) :=
+  match m with Top => Top | Pop m => Pop (Dmem m) end.
+Definition Dop0 {a} (o : op0 a) : op0 (D a) :=
+  match o with OUnit => OUnit | OInt z => OInt z | ONil a => ONil (D a) end.
+Definition Dop1 {a b} (o : op1 a b) : op1 (D a) (D b) :=
+  match o with
+  | OFst a b => OFst (D a) (D b) | OSnd a b => OSnd (D a) (D b)
+  | OInl a b => OInl (D a) (D b) | OInr a b => OInr (D a) (D b)
+  | OLen a => OLen (D a) | OUnnode a => OUnnode (D a)
+  end.
+Definition Dop2 {a b c} (o : op2 a b c) : op2 (D a) (D b) (D c) :=
+  match o with
+  | OPair a b => OPair (D a) (D b) | OGet a => OGet (D a) | OCons a => OCons (D a) | ONode a => ONode (D a)
+  | OZip a b => OZip (D a) (D b) | OGather a => OGather (D a) | OIntop o => OIntop o | OIntcmp c => OIntcmp c
+  end.
+Definition Dop3 {a b c d} (o : op3 a b c d) : op3 (D a) (D b) (D c) (D d) :=
+  match o with OSet a => OSet (D a) end.
+Definition cscale {G} (c : coef G) (d : tm G (tg T)) : tm G (tg T) :=
+  match c with One => d | Coef t => tg_scale T t d end.
+Definition dprim1 {G} (p : prim1) : tm (D TR :: G) (D TR) :=
+  tpair (tprim1 p (tfst v0)) (tg_scale T (d1t p (tfst v0)) (tsnd v0)).
+Definition dprim2 {G} (p : prim2) : tm (D TR :: D TR :: G) (D TR) :=
+  let c := d2t p (tfst v1) (tfst v0) in
+  tpair (tprim2 p (tfst v1) (tfst v0)) (tg_add T (cscale (fst c) (tsnd v1)) (cscale (snd c) (tsnd v0))).
+Definition dpowi {G} : tm (TI :: D TR :: G) (D TR) :=
+  tpair (tpowi (tfst v1) v0) (tg_scale T (dpowit (tfst v1) v0) (tsnd v1)).
+Definition dsum {G} : tm (TArr (D TR) :: G) (D TR) :=
+  tpair (tsum (tmap (tfst v0) v0)) (tfold (tg_add T v1 (tsnd v0)) (tg_zero T _) v0).
+Definition ddot {G} : tm (TArr (D TR) :: TArr (D TR) :: G) (D TR) :=
+  tpair (tdot (tmap (tfst v0) v1) (tmap (tfst v0) v0))
+        (tfold (tg_add T v1 (tg_add T (tg_scale T (tfst (tsnd v0)) (tsnd (tfst v0)))
+                                      (tg_scale T (tfst (tfst v0)) (tsnd (tsnd v0)))))
+               (tg_zero T _) (tzip v1 v0)).
+Fixpoint DT {G t} (e : tm G t) : tm (map D G) (D t) :=
+  match e in tm G t return tm (map D G) (D t) with
+  | tvar v => tvar (Dmem v)
+  | tlam b => tlam (DT b : tm (map D (_ :: _)) _)
+  | tapp f a => tapp (DT f) (DT a)
+  | tlet a b => tlet (DT a) (DT b : tm (map D (_ :: _)) _)
+  | tfix b => tfix (DT b : tm (map D (_ :: _ :: _)) _)
+  | tcase s a b => tcase (DT s) (DT a : tm (map D (_ :: _)) _) (DT b : tm (map D (_ :: _)) _)
+  | top0 G o => top0 (map D G) (Dop0 o)
+  | top1 o a => top1 (Dop1 o) (DT a)
+  | top2 o a b => top2 (Dop2 o) (DT a) (DT b)
+  | top3 o a b c => top3 (Dop3 o) (DT a) (DT b) (DT c)
+  | tloop n z b => tloop (DT n) (DT z) (DT b : tm (map D (_ :: _ :: _)) _)
+  | tbuild n b => tbuild (DT n) (DT b : tm (map D (_ :: _)) _)
+  | tmap b a => tmap (DT b : tm (map D (_ :: _)) _) (DT a)
+  | tfold b z a => tfold (DT b : tm (map D (_ :: _ :: _)) _) (DT z) (DT a)
+  | tlit G m x => tpair (tlit (map D G) m x) (tg_zero T (map D G))
+  | tprim1 p a => tlet (DT a) (dprim1 p)
+  | tprim2 p a b => let2 (DT a) (DT b) (dprim2 p)
+  | tpowi a n => let2 (DT a) (DT n) dpowi
+  | tcmp c a b => tcmp c (tfst (DT a)) (tfst (DT b))
+  | tround k a => tround k (tfst (DT a))
+  | treal a => tpair (treal (DT a)) (tg_zero T _)
+  | tsum a => tlet (DT a) dsum
+  | tdot a b => let2 (DT a) (DT b) ddot
+  end.
+End Macro.
+
+(* ---- facts about the monad shared with the other modes -------------------------------- *)
+Lemma bind_inv : forall A B (m : M A) (f : A -> M B) b n,
+  bind m f = Some (b, n, 0) ->
+  exists a n1 n2, m = Some (a, n1, 0) /\ f a = Some (b, n2, 0) /\ n = n1 + n2.
+Proof.
+  intros A B [[[a n1] k1]|] f b n; simpl; try discriminate.
+  destruct (f a) as [[[b' n2] k2]|] eqn:Ef; try discriminate.
+  intros H. inversion H; subst. exists a, n1, n2.
+  assert (k1 = 0 /\ k2 = 0) as [-> ->] by lia. auto.
+Qed.
+Lemma tick_inv : forall A (m : M A) b n,
+  tick m = Some (b, n, 0) -> exists n1, m = Some (b, n1, 0) /\ n = S n1.
+Proof. intros A [[[a n1] k1]|] b n; simpl; try discriminate. intros H. inversion H; subst. eauto. Qed.
+Lemma guard_inv : forall A ok (a b : A) n, guard ok a = Some (b, n, 0) -> ok = true /\ a = b /\ n = 0.
+Proof. intros A [] a b n H; inversion H; auto. Qed.
+Lemma tick_ticks : forall A (m : M A), tick m = ticks 1 m.
+Proof. intros A [[[a n] k]|]; reflexivity. Qed.
+Lemma let2_ev : forall X (O : ops X) fuel G a b c (x : tm G a) (y : tm G b) (e : tm (b :: a :: G) c) r,
+  ev O fuel (let2 x y e) r =
+  ticks 4 (bind (ev O fuel x r) (fun p => bind (ev O fuel y r) (fun q => ev O fuel e (q, (p, r))))).
+Proof.
+  intros X O fuel G a b c x y e r. unfold let2. cbn [ev]. unfold ticks, tick, bind, ret.
+  destruct (ev O fuel x r) as [[[p n1] k1]|]; auto. destruct (ev O fuel y r) as [[[q n2] k2]|]; auto.
+  simpl. destruct (ev O fuel e (q, (p, r))) as [[[w n3] k3]|]; auto. simpl. apply f_equal. apply f_equal2; [apply f_equal2; [reflexivity|]|]; lia.
+Qed.
+Lemma Forall2_len : forall A B (P : A -> B -> Prop) l l', Forall2 P l l' -> length l = length l'.
+Proof. induction 1; simpl; congruence. Qed.
+Lemma Forall2_nth : forall A B (P : A -> B -> Prop) l l' i a, Forall2 P l l' ->
+  nth_error l i = Some a -> exists b, nth_error l' i = Some b /\ P a b.
+Proof.
+  intros A B P l l' i a H. revert i. induction H; intros [|i] Hi; simpl in *; try discriminate.
+  - inversion Hi; subst. eauto.
+  - apply IHForall2, Hi.
+Qed.
+Lemma Forall2_update : forall A B (P : A -> B -> Prop) l l' i a b, Forall2 P l l' -> P a b ->
+  Forall2 P (update l i a) (update l' i b).
+Proof. intros A B P l l' i a b H Hab. revert i. induction H; intros [|i]; simpl; constructor; auto. Qed.
+Lemma map_update : forall A B (f : A -> B) l i a, map f (update l i a) = update (map f l) i (f a).
+Proof. induction l; intros [|i] b; simpl; auto. f_equal; auto. Qed.
+
+Inductive tree2 {A B} (P : A -> B -> Prop) : tree A -> tree B -> Prop :=
+| tree2_node : forall a b ts us, P a b -> Forall2 (tree2 P) ts us -> tree2 P (Node a ts) (Node b us).
+Section TreeInd.
+Variable A : Type.
+Variable P : tree A -> Prop.
+Hypothesis H : forall a ts, List.Forall P ts -> P (Node a ts).
+Fixpoint tree_ind' (t : tree A) : P t :=
+  match t with
+  | Node a ts => H a ((fix go ts : List.Forall P ts :=
+      match ts with nil => @List.Forall_nil _ P | t :: ts => @List.Forall_cons _ P t ts (tree_ind' t) (go ts) end) ts)
+  end.
+End TreeInd.
+Lemma tree2_imp : forall A B (P Q : A -> B -> Prop), (forall a b, P a b -> Q a b) ->
+  forall t u, tree2 P t u -> tree2 Q t u.
+Proof.
+  intros A B P Q HPQ. induction t as [a ts IH] using tree_ind'. intros u H. inversion H; subst. constructor; auto.
+  clear H. revert us H4. induction IH; intros us H4; inversion H4; subst; constructor; auto.
+Qed.
+
+(* ---- the relation ---------------------------------------------------------------------- *)
+Section LR.
+Variable T : tangents.
+Variable fuel : nat.
+Variable U : NormedModule R_AbsRing.
+Variables u0 h : U.
+Variable Rep : R -> den R (tg T) -> Prop.
+Variable KT K : nat.
+Hypothesis HK : 200 + 5 * KT <= K.
+Hypothesis rep_zero : forall G r, exists g n, ev RO fuel (tg_zero T G) r = Some (g, n, 0) /\ Rep 0%R g /\ n <= KT.
+Hypothesis rep_scale : forall G c d r x g y n1 n2,
+  ev RO fuel c r = Some (x, n1, 0) -> ev RO fuel d r = Some (g, n2, 0) -> Rep y g ->
+  exists g' n', ev RO fuel (@tg_scale T G c d) r = Some (g', n', 0) /\ Rep (x * y)%R g' /\ n' <= n1 + n2 + KT.
+Hypothesis rep_add : forall G c d r g1 g2 y1 y2 n1 n2,
+  ev RO fuel c r = Some (g1, n1, 0) -> ev RO fuel d r = Some (g2, n2, 0) -> Rep y1 g1 -> Rep y2 g2 ->
+  exists g' n', ev RO fuel (@tg_add T G c d) r = Some (g', n', 0) /\ Rep (y1 + y2)%R g' /\ n' <= n1 + n2 + KT.
+Notation diff f l := (@filterdiff R_AbsRing U R_NormedModule f (locally u0) l).
+Notation near P := (@locally U u0 P).
+Notation evR e := (ev RO fuel e).
+
+(* computations: the primal run near u0, and one transformed run, up to s steps over the bound *)
+Definition Es (s : nat) {A B} (P : (U -> A) -> B -> Prop) (F : U -> M A) (G : M B) : Prop :=
+  forall a0 n0, F u0 = Some (a0, n0, 0) ->
+  exists a b n',
+    near (fun u => F u = Some (a u, n0, 0)) /\
+    G = Some (b, n', 0) /\ P a b /\ n' <= K * n0 + s.
+Notation E := (Es 0).
+
+Fixpoint tree_at {A} (t : tree (U -> A)) (u : U) : tree A :=
+  match t with Node a ts => Node (a u) (map (fun t => tree_at t u) ts) end.
+Definition Real (f : U -> R) (g : den R (D T TR)) : Prop :=
+  fst g = f u0 /\ exists l, diff f l /\ Rep (l h) (snd g).
+Fixpoint V (t : ty) : (U -> den R t) -> den R (D T t) -> Prop :=
+  match t return (U -> den R t) -> den R (D T t) -> Prop with
+  | TR => Real
+  | TU => fun _ _ => True
+  | TI => fun f g => near (fun u => f u = g)
+  | TProd a b => fun f g => V a (fun u => fst (f u)) (fst g) /\ V b (fun u => snd (f u)) (snd g)
+  | TSum a b => fun f g =>
+      match g with
+      | inl g1 => exists f1, near (fun u => f u = inl (f1 u)) /\ V a f1 g1
+      | inr g1 => exists f1, near (fun u => f u = inr (f1 u)) /\ V b f1 g1
+      end
+  | TFun a b => fun f g => forall f1 g1, V a f1 g1 -> E (V b) (fun u => f u (f1 u)) (g g1)
+  | TArr a => fun f g => exists fs, near (fun u => f u = map (fun k => k u) fs) /\ Forall2 (V a) fs g
+  | TTree a => fun f g => exists ft, near (fun u => f u = tree_at ft u) /\ tree2 (V a) ft g
+  end.
+Fixpoint VE (G : list ty) : (U -> env R G) -> env R (map (D T) G) -> Prop :=
+  match G return (U -> env R G) -> env R (map (D T) G) -> Prop with
+  | nil => fun _ _ => True
+  | t :: G => fun f g => V t (fun u => fst (f u)) (fst g) /\ VE G (fun u => snd (f u)) (snd g)
+  end.
+
+Lemma here : forall (P : U -> Prop), near P -> P u0.
+Proof. intros P H. exact (locally_singleton _ _ H). Qed.
+Lemma always : forall (P : U -> Prop), (forall u, P u) -> near P.
+Proof. intros P H. apply filter_forall, H. Qed.
+Lemma near2 : forall (P Q S : U -> Prop), (forall u, P u -> Q u -> S u) -> near P -> near Q -> near S.
+Proof. intros P Q S H HP HQ. generalize (filter_and _ _ HP HQ). apply filter_imp. intros u []. auto. Qed.
+Lemma near1 : forall (P Q : U -> Prop), (forall u, P u -> Q u) -> near P -> near Q.
+Proof. intros P Q H HP. revert HP. apply filter_imp, H. Qed.
+
+(* everything depends only on the germ *)
+Lemma E_germ : forall s A B (P : (U -> A) -> B -> Prop) F F' G,
+  near (fun u => F u = F' u) -> Es s P F G -> Es s P F' G.
+Proof.
+  intros s A B P F F' G H HE a0 n0 H0.
+  rewrite <- (here H) in H0. destruct (HE _ _ H0) as (a & b & n' & H1 & H2 & H3 & H4).
+  exists a, b, n'. repeat split; auto. revert H H1. apply near2. intros u E1 E2. now rewrite <- E1.
+Qed.
+Lemma V_germ : forall t f f' g, near (fun u => f u = f' u) -> V t f g -> V t f' g.
+Proof.
+  induction t; simpl; intros f f' g H HV; auto.
+  - destruct HV as (H1 & l & H2 & H3). split; [now rewrite <- (here H)|].
+    exists l. split; auto. eapply diff_germ; eauto.
+  - revert H HV. apply near2. congruence.
+  - destruct HV as [H1 H2]. split.
+    + eapply IHt1; [|exact H1]. revert H. apply near1. intros u ->. reflexivity.
+    + eapply IHt2; [|exact H2]. revert H. apply near1. intros u ->. reflexivity.
+  - destruct g as [g|g]; destruct HV as (f1 & H1 & H2); exists f1; split; auto; revert H H1; apply near2; congruence.
+  - intros f1 g1 H1. eapply E_germ; [|apply HV, H1]. revert H. apply near1. intros u ->. reflexivity.
+  - destruct HV as (fs & H1 & H2). exists fs. split; auto. revert H H1. apply near2. congruence.
+  - destruct HV as (ft & H1 & H2). exists ft. split; auto. revert H H1. apply near2. congruence.
+Qed.
+
+(* ---- monad lemmas -------------------------------------------------------------------------- *)
+Lemma E_ret : forall s A B (P : (U -> A) -> B -> Prop) f g, P f g -> Es s P (fun u => ret (f u)) (ret g).
+Proof.
+  intros s A B P f g H a0 n0 H0. inversion H0; subst.
+  exists f, g, 0. repeat split; auto; try lia. apply always. reflexivity.
+Qed.
+Lemma E_ticks : forall s j A B (P : (U -> A) -> B -> Prop) F G, s + j <= K ->
+  Es s P F G -> E P (fun u => tick (F u)) (ticks j G).
+Proof.
+  intros s j A B P F G Hs H a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->).
+  destruct (H _ _ H0) as (a & b & n' & H1 & -> & H3 & H4).
+  exists a, b, (j + n'). repeat split; auto.
+  - revert H1. apply near1. intros x ->. reflexivity.
+  - rewrite Nat.mul_succ_r. lia.
+Qed.
+Lemma E_tick : forall s A B (P : (U -> A) -> B -> Prop) F G, s + 1 <= K ->
+  Es s P F G -> E P (fun u => tick (F u)) (tick G).
+Proof. intros. rewrite tick_ticks. eapply E_ticks; eauto. Qed.
+Lemma E_tick0 : forall A B (P : (U -> A) -> B -> Prop) F G,
+  E P F G -> E P (fun u => tick (F u)) (tick G).
+Proof. intros. eapply E_tick; eauto. lia. Qed.
+Lemma E_bind : forall s A B A' B' (P : (U -> A) -> B -> Prop) (Q : (U -> A') -> B' -> Prop) F G H J,
+  E P F G -> (forall f g, P f g -> Es s Q (fun u => H u (f u)) (J g)) ->
+  Es s Q (fun u => bind (F u) (H u)) (bind G J).
+Proof.
+  intros s A B A' B' P Q F G H J HF HH a0 n0 H0.
+  apply bind_inv in H0 as (a1 & n1 & n2 & H1 & H2 & ->).
+  destruct (HF _ _ H1) as (a & b & n' & L1 & -> & H3 & H4).
+  assert (a u0 = a1) by (pose proof (here L1) as X; simpl in X; congruence). subst a1.
+  destruct (HH _ _ H3 _ _ H2) as (a' & b' & n'' & L2 & H5 & H6 & H7).
+  exists a', b', (n' + n''). simpl. rewrite H5. repeat split; auto.
+  - revert L1 L2. apply near2. intros u -> E2. simpl. now rewrite E2.
+  - rewrite Nat.mul_add_distr_l. lia.
+Qed.
+Lemma V_look : forall t G (m : mem t G) f g, VE G f g -> V t (fun u => look m (f u)) (look (Dmem T m) g).
+Proof. induction m; simpl; intros f g [H1 H2]; auto. Qed.
+Lemma E_iter : forall t n (F : U -> nat -> den R t -> M (den R t)) (J : nat -> den R (D T t) -> M (den R (D T t))) z z',
+  (forall i f g, V t f g -> E (V t) (fun u => F u i (f u)) (J i g)) ->
+  V t z z' -> E (V t) (fun u => miter n (F u) (z u)) (miter n J z').
+Proof.
+  induction n; intros F J z z' HF Hz; simpl.
+  - apply E_ret, Hz.
+  - eapply E_bind with (H := fun u a => tick (F u n a)).
+    + apply IHn; auto.
+    + intros f g Hfg. apply E_tick0 with (F := fun u => F u n (f u)). apply HF, Hfg.
+Qed.
+(* sequences and folds over lists whose elements are related by R0 *)
+Lemma E_seq : forall A B t (R0 : (U -> A) -> B -> Prop) (F : U -> A -> M (den R t)) (J : B -> M (den R (D T t))) fs gs,
+  (forall f g, R0 f g -> E (V t) (fun u => F u (f u)) (J g)) -> Forall2 R0 fs gs ->
+  E (V (TArr t)) (fun u => mseq (F u) (map (fun k => k u) fs)) (mseq J gs).
+Proof.
+  intros A B t R0 F J fs gs H HF. induction HF as [|f g fs gs Hfg HF IH]; simpl.
+  - apply E_ret with (f := fun _ => nil). exists nil. split; [apply always; reflexivity|constructor].
+  - eapply E_bind with (H := fun u a => bind (mseq (F u) (map (fun k => k u) fs)) (fun r => ret (a :: r))); [apply H, Hfg|].
+    intros f1 g1 H1. eapply E_bind with (H := fun u r => ret (f1 u :: r)); [apply IH|].
+    intros fr gr (fs' & L & Hf). apply E_ret with (f := fun u => f1 u :: fr u).
+    exists (f1 :: fs'). split; [|constructor; auto]. revert L. apply near1. intros u ->. reflexivity.
+Qed.
+Lemma E_fold : forall A B t (R0 : (U -> A) -> B -> Prop) (F : U -> A -> den R t -> M (den R t))
+    (J : B -> den R (D T t) -> M (den R (D T t))) fs gs,
+  (forall f g z z', R0 f g -> V t z z' -> E (V t) (fun u => F u (f u) (z u)) (J g z')) -> Forall2 R0 fs gs ->
+  forall z z', V t z z' -> E (V t) (fun u => mfold (F u) (map (fun k => k u) fs) (z u)) (mfold J gs z').
+Proof.
+  intros A B t R0 F J fs gs H HF. induction HF as [|f g fs gs Hfg HF IH]; intros z z' Hz; simpl.
+  - apply E_ret, Hz.
+  - eapply E_bind with (H := fun u z => mfold (F u) (map (fun k => k u) fs) z).
+    + apply E_tick0 with (F := fun u => F u (f u) (z u)). apply H; auto.
+    + intros z1 z2 H1. apply IH, H1.
+Qed.
+Lemma E_kleene : forall a b n (F : U -> (den R a -> M (den R b)) -> den R a -> M (den R b)) J,
+  (forall f g x y, V (TFun a b) f g -> V a x y -> E (V b) (fun r => F r (f r) (x r)) (J g y)) ->
+  V (TFun a b) (fun r => kleene n (F r)) (kleene n J).
+Proof.
+  induction n; intros F J H f1 g1 H1; simpl.
+  - intros a0 n0 H0. discriminate.
+  - apply H; auto.
+Qed.
+
+(* ---- data operations ----------------------------------------------------------------------- *)
+Lemma E_get : forall t fs gs i, Forall2 (V t) fs gs ->
+  E (V t) (fun u => mget (map (fun k => k u) fs) i) (mget gs i).
+Proof.
+  intros t fs gs i HF a0 n0 H0. unfold mget in *. destruct (i <? 0)%Z; [discriminate|].
+  rewrite nth_error_map in H0.
+  destruct (nth_error fs (Z.to_nat i)) as [k|] eqn:Eh; simpl in H0; try discriminate. inversion H0; subst.
+  destruct (Forall2_nth _ HF Eh) as (b & Hb & HV). exists k, b, 0. repeat split; auto; try lia.
+  - apply always. intros u. now rewrite nth_error_map, Eh.
+  - exact (f_equal (fun o => match o with Some a => ret a | None => None end) Hb).
+Qed.
+Lemma E_set : forall t fs gs i f g, Forall2 (V t) fs gs -> V t f g ->
+  E (V (TArr t)) (fun u => mset (map (fun k => k u) fs) i (f u)) (mset gs i g).
+Proof.
+  intros t fs gs i f g HF Hfg. unfold mset.
+  eapply E_bind with (H := fun u _ => ret (update (map (fun k => k u) fs) (Z.to_nat i) (f u))); [apply E_get, HF|].
+  intros f1 g1 _. apply E_ret with (f := fun u => update (map (fun k => k u) fs) (Z.to_nat i) (f u)).
+  exists (update fs (Z.to_nat i) f). split; [|apply Forall2_update; auto].
+  apply always. intros u. symmetry. apply (map_update (fun k => k u)).
+Qed.
+Lemma E_zip : forall a b fs gs, Forall2 (V a) fs gs -> forall fs' gs', Forall2 (V b) fs' gs' ->
+  E (V (TArr (TProd a b))) (fun u => mzip (map (fun k => k u) fs) (map (fun k => k u) fs')) (mzip gs gs').
+Proof.
+  intros a b fs gs H. induction H as [|f g fs gs Hfg HF IH]; intros fs' gs' H'; destruct H' as [|f' g' fs' gs' Hfg' HF']; simpl;
+    try (intros a0 n0 H0; discriminate).
+  - apply E_ret with (f := fun _ => nil). exists nil. split; [apply always; reflexivity|constructor].
+  - eapply E_bind with (H := fun u r => ret ((f u, f' u) :: r)).
+    + apply E_tick0 with (F := fun u => mzip (map (fun k => k u) fs) (map (fun k => k u) fs')). apply IH, HF'.
+    + intros fr gr (fs1 & L & Hf). apply E_ret with (f := fun u => (f u, f' u) :: fr u).
+      exists ((fun u => (f u, f' u)) :: fs1). split.
+      * revert L. apply near1. intros u ->. reflexivity.
+      * constructor; simpl; auto.
+Qed.
+Lemma trees : forall a fs us, Forall2 (V (TTree a)) fs us ->
+  exists ts, near (fun u => map (fun k => k u) fs = map (fun t => tree_at t u) ts) /\ Forall2 (tree2 (V a)) ts us.
+Proof.
+  intros a fs us H. induction H as [|f g fs us (ft & L & Hf) HF (ts & L' & IH)].
+  - exists nil. split; [apply always; reflexivity|constructor].
+  - exists (ft :: ts). split; [|constructor; auto]. revert L L'. apply near2. intros u E1 E2. simpl. f_equal; [exact E1|exact E2].
+Qed.
+(* integer lists are constant near u0 *)
+Lemma ints : forall fs gs, Forall2 (V TI) fs gs -> near (fun u => map (fun k => k u) fs = gs).
+Proof.
+  intros fs gs H. induction H as [|f g fs gs Hfg HF IH]; [apply always; reflexivity|].
+  revert Hfg IH. apply near2. intros u E1 E2. simpl. f_equal; [exact E1|exact E2].
+Qed.
+Lemma V_op0 : forall a (o : op0 a), V a (fun _ => op0v R o) (op0v R (Dop0 T o)).
+Proof.
+  intros a o. destruct o; simpl; auto.
+  - apply always. auto.
+  - exists nil. split; [apply always; auto|constructor].
+Qed.
+Lemma E_op1 : forall a b (o : op1 a b) f g, V a f g -> E (V b) (fun u => op1v R o (f u)) (op1v R (Dop1 T o) g).
+Proof.
+  intros a b o f g H. destruct o; simpl in *.
+  - apply E_ret with (f := fun u => fst (f u)), H.
+  - apply E_ret with (f := fun u => snd (f u)), H.
+  - apply E_ret with (f := fun u => inl (f u)). exists f. split; auto. apply always. reflexivity.
+  - apply E_ret with (f := fun u => inr (f u)). exists f. split; auto. apply always. reflexivity.
+  - destruct H as (fs & L & HF). apply E_ret with (f := fun u => Z.of_nat (length (f u))). simpl.
+    revert L. apply near1. intros u ->. rewrite map_length. f_equal. apply (Forall2_len HF).
+  - destruct H as (ft & L & H). destruct H as [k b ts us Hk Ht].
+    apply E_germ with (F := fun u => ret (k u, map (fun t => tree_at t u) ts)).
+    { revert L. apply near1. intros u ->. reflexivity. }
+    apply E_ret with (f := fun u => (k u, map (fun t => tree_at t u) ts)). split; [exact Hk|].
+    exists (map tree_at ts). split; [apply always; intros u; simpl; now rewrite map_map|].
+    clear L. induction Ht; simpl; constructor; auto. exists x. split; auto. apply always. reflexivity.
+Qed.
+Lemma E_op2 : forall a b c (o : op2 a b c) f g f' g', V a f g -> V b f' g' ->
+  E (V c) (fun u => op2v R o (f u) (f' u)) (op2v R (Dop2 T o) g g').
+Proof.
+  intros a b c o f g f' g' H H'. destruct o; simpl in *.
+  - apply E_ret with (f := fun u => (f u, f' u)). split; auto.
+  - destruct H as (fs & L & HF). apply E_germ with (F := fun u => mget (map (fun k => k u) fs) g').
+    { revert L H'. apply near2. intros u -> ->. reflexivity. }
+    apply E_get, HF.
+  - destruct H' as (fs & L & HF). apply E_ret with (f := fun u => f u :: f' u). exists (f :: fs). split; [|constructor; auto].
+    revert L. apply near1. intros u ->. reflexivity.
+  - destruct H' as (fs & L & HF). destruct (trees HF) as (ts & L' & HT).
+    apply E_ret with (f := fun u => Node (f u) (f' u)). exists (Node f ts). split; [|constructor; auto].
+    revert L L'. apply near2. intros u -> E2. simpl. f_equal. exact E2.
+  - destruct H as (fs & L & HF), H' as (fs' & L' & HF').
+    eapply E_germ with (F := fun u => mzip (map (fun k => k u) fs) (map (fun k => k u) fs')); [|apply (E_zip HF HF')].
+    revert L L'. apply near2. intros u -> ->. reflexivity.
+  - destruct H as (fs & L & HF), H' as (fs' & L' & HF').
+    apply E_germ with (F := fun u => mseq (fun i => tick (mget (map (fun k => k u) fs) i)) g').
+    { generalize (filter_and _ _ L (filter_and _ _ L' (ints HF'))). apply filter_imp. intros u (E1 & E2 & E3). rewrite E1, (eq_trans E2 E3). reflexivity. }
+    clear HF'. eapply E_germ with (F := fun u => mseq (fun i => tick (mget (map (fun k => k u) fs) i)) (map (fun k => k u) (map (fun i _ => i) g'))).
+    { apply always. intros u. rewrite map_map, map_id. reflexivity. }
+    apply E_seq with (F := fun u i => tick (mget (map (fun k => k u) fs) i)) (R0 := fun f i => f = fun _ => i).
+    + intros f0 i ->. apply E_tick0 with (F := fun u => mget (map (fun k => k u) fs) i). apply E_get, HF.
+    + clear. induction g'; simpl; constructor; auto.
+  - apply E_germ with (F := fun _ => intopv o g g').
+    { revert H H'. apply near2. intros u -> ->. reflexivity. }
+    intros a0 n0 H0. exists (fun _ => a0), a0, n0. repeat split; auto; try (apply always; auto). nia.
+  - apply E_ret with (f := fun u => boolv (decide c (f u ?= f' u)%Z)).
+    cbn [V TB]. unfold TB, boolv. simpl. destruct (decide c (g ?= g')%Z) eqn:Ed; exists (fun _ => tt); split; auto;
+      revert H H'; apply near2; intros u -> ->; now rewrite Ed.
+Qed.
+Lemma E_op3 : forall a b c d (o : op3 a b c d) f g f' g' f'' g'', V a f g -> V b f' g' -> V c f'' g'' ->
+  E (V d) (fun u => op3v R o (f u) (f' u) (f'' u)) (op3v R (Dop3 T o) g g' g'').
+Proof.
+  intros a b c d o f g f' g' f'' g'' H H' H''. destruct o; simpl in *.
+  destruct H as (fs & L & HF). apply E_germ with (F := fun u => mset (map (fun k => k u) fs) g' (f'' u)).
+  { revert L H'. apply near2. intros u -> ->. reflexivity. }
+  apply E_set; auto.
+Qed.
+
+(* ---- primitives ------------------------------------------------------------------------------ *)
+Lemma cscale_ev : forall G (c : coef G) (d : tm G (tg T)) r x g y n,
+  coef_ev fuel c r x -> evR d r = Some (g, n, 0) -> Rep y g ->
+  exists g' n', evR (cscale T c d) r = Some (g', n', 0) /\ Rep (x * y)%R g' /\ n' <= n + KP + KT.
+Proof.
+  intros G [|t] d r x g y n Hc Hd Hr; simpl in *.
+  - subst x. exists g, n. rewrite Rmult_1_l. repeat split; auto. lia.
+  - destruct Hc as (m & Hm & Hb). destruct (rep_scale _ _ _ Hm Hd Hr) as (g' & n' & H1 & H2 & H3).
+    exists g', n'. repeat split; auto. lia.
+Qed.
+Lemma pair_ev : forall G a b (x : tm G a) (y : tm G b) r p q n1 n2,
+  evR x r = Some (p, n1, 0) -> evR y r = Some (q, n2, 0) -> evR (tpair x y) r = Some ((p, q), S (n1 + (n2 + 0)), 0).
+Proof. intros G a b x y r p q n1 n2 H1 H2. cbn [ev]. rewrite H1, H2. reflexivity. Qed.
+Lemma fst_ev : forall G a b (x : tm G (TProd a b)) r p n,
+  evR x r = Some (p, n, 0) -> evR (tfst x) r = Some (fst p, S (n + 0), 0).
+Proof. intros G a b x r p n H. cbn [ev]. rewrite H. reflexivity. Qed.
+Lemma cmp_ev : forall G c (a b : tm G TR) r x y v n1 n2 n3, evR a r = Some (x, n1, 0) -> evR b r = Some (y, n2, 0) ->
+  guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y))) = Some (v, n3, 0) ->
+  evR (tcmp c a b) r = Some (v, S (n1 + (n2 + n3)), 0).
+Proof. intros G c a b r x y v n1 n2 n3 H1 H2 H3. cbn [ev]. rewrite H1, H2. cbn [bind o_cmp RO]. rewrite H3. reflexivity. Qed.
+Lemma round_ev : forall G k (a : tm G TR) r x v n1 n3, evR a r = Some (x, n1, 0) ->
+  guard (okround k x) (roundR k x) = Some (v, n3, 0) -> evR (tround k a) r = Some (v, S (n1 + n3), 0).
+Proof. intros G c a r x v n1 n3 H1 H3. cbn [ev]. rewrite H1. cbn [bind o_okround o_round RO]. rewrite H3. reflexivity. Qed.
+Lemma real_ev : forall G (a : tm G TI) r x n, evR a r = Some (x, n, 0) -> evR (treal a) r = Some (IZR x, S (n + 0), 0).
+Proof. intros G a r x n H. cbn [ev]. rewrite H. reflexivity. Qed.
+Lemma E_prim1 : forall G (r : env R G) p f g, Real f g ->
+  Es (100 + KT) Real (fun u => guard (ok1 p (f u)) (sem1 p (f u))) (evR (dprim1 T p) (g, r)).
+Proof.
+  intros G r p f [x d] (Hv & l & Hd & Hr) a0 n0 H0. simpl in Hv, Hr. subst x.
+  apply guard_inv in H0 as (Hok & _ & ->).
+  destruct (@prim1_coef fuel (D T TR :: G) p (tfst v0) ((f u0, d), r) (f u0) Hok eq_refl) as (n1 & E1 & B1).
+  destruct (@rep_scale _ _ (tsnd v0) _ _ _ _ _ 2 E1 eq_refl Hr) as (g' & n2 & E2 & R2 & B2).
+  exists (fun u => sem1 p (f u)), (sem1 p (f u0), g'). eexists. split; [|split; [|split]].
+  - generalize (diff_near Hd (prim1_open p _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - eapply pair_ev; [|exact E2]. simpl. unfold guard. rewrite Hok. reflexivity.
+  - split; [reflexivity|]. exists (fun k => d1R p (f u0) * l k)%R. split; [|exact R2].
+    apply diff_comp; auto. apply prim1_derive, Hok.
+  - unfold KP in *. lia.
+Qed.
+Lemma E_prim2 : forall G (r : env R G) p f g f' g', Real f g -> Real f' g' ->
+  Es (180 + 3 * KT) Real (fun u => guard (ok2 p (f u) (f' u)) (sem2 p (f u) (f' u))) (evR (dprim2 T p) (g', (g, r))).
+Proof.
+  intros G r p f [x d] f' [x' d'] (Hv & l & Hd & Hr) (Hv' & l' & Hd' & Hr') a0 n0 H0.
+  simpl in Hv, Hr, Hv', Hr'. subst x x'. apply guard_inv in H0 as (Hok & _ & ->).
+  destruct (@prim2_coef fuel (D T TR :: D T TR :: G) p (tfst v1) (tfst v0) ((f' u0, d'), ((f u0, d), r)) (f u0) (f' u0) Hok eq_refl eq_refl) as [C1 C2].
+  destruct (@cscale_ev _ _ (tsnd v1) _ _ _ _ 2 C1 eq_refl Hr) as (g1 & n1 & E1 & R1 & B1).
+  destruct (@cscale_ev _ _ (tsnd v0) _ _ _ _ 2 C2 eq_refl Hr') as (g2 & n2 & E2 & R2 & B2).
+  destruct (rep_add _ _ _ E1 E2 R1 R2) as (g3 & n3 & E3 & R3 & B3).
+  exists (fun u => sem2 p (f u) (f' u)), (sem2 p (f u0) (f' u0), g3). eexists. split; [|split; [|split]].
+  - generalize (prim2_open p Hd Hd' Hok). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - eapply pair_ev; [|exact E3]. simpl. unfold guard. rewrite Hok. reflexivity.
+  - split; [reflexivity|]. eexists. split; [exact (prim2_diff p Hd Hd' Hok)|exact R3].
+  - unfold KP in *. lia.
+Qed.
+Lemma E_powi : forall G (r : env R G) f g f' k, Real f g -> near (fun u => f' u = k) ->
+  Es (180 + 3 * KT) Real (fun u => guard (okpowi (f u) (f' u)) (powerRZ (f u) (f' u))) (evR (dpowi T) (k, (g, r))).
+Proof.
+  intros G r f [x d] f' k (Hv & l & Hd & Hr) Hk. apply E_germ with (F := fun u => guard (okpowi (f u) k) (powerRZ (f u) k)).
+  { revert Hk. apply near1. intros u ->. reflexivity. }
+  intros a0 n0 H0. simpl in Hv, Hr. subst x. apply guard_inv in H0 as (Hok & _ & ->).
+  destruct (@powi_coef fuel (TI :: D T TR :: G) (tfst v1) v0 (k, ((f u0, d), r)) _ _ 2 1 Hok eq_refl eq_refl) as (n1 & E1 & B1).
+  destruct (@rep_scale _ _ (tsnd v1) _ _ _ _ _ 2 E1 eq_refl Hr) as (g' & n2 & E2 & R2 & B2).
+  exists (fun u => powerRZ (f u) k), (powerRZ (f u0) k, g'). eexists. split; [|split; [|split]].
+  - generalize (diff_near Hd (powi_open _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - eapply pair_ev; [|exact E2]. simpl. unfold guard. rewrite Hok. reflexivity.
+  - split; [reflexivity|]. exists (fun q => dpowiR (f u0) k * l q)%R. split; [|exact R2].
+    apply diff_comp with (phi := fun x => powerRZ x k); auto. apply powerRZ_derive, Hok.
+  - unfold KP in *. lia.
+Qed.
+Lemma E_cmp : forall c f g f' g', Real f g -> Real f' g' ->
+  E (V TB) (fun u => guard (negb (tie (cmpR (f u) (f' u)))) (boolv (decide c (cmpR (f u) (f' u)))))
+    (guard (negb (tie (cmpR (fst g) (fst g')))) (boolv (decide c (cmpR (fst g) (fst g'))))).
+Proof.
+  intros c f [x d] f' [x' d'] (Hv & l & Hd & _) (Hv' & l' & Hd' & _) a0 n0 H0. simpl in *. subst x x'.
+  apply guard_inv in H0 as (Hok & _ & ->).
+  assert (tie (cmpR (f u0) (f' u0)) = false) as Ht by (destruct (tie (cmpR (f u0) (f' u0))); auto).
+  pose proof (cmp_open Hd Hd' Ht) as L.
+  exists (fun _ => boolv (decide c (cmpR (f u0) (f' u0)))), (boolv (decide c (cmpR (f u0) (f' u0)))), 0.
+  split; [|split; [|split]].
+  - revert L. apply near1. intros u ->. now rewrite Ht.
+  - now rewrite Ht.
+  - unfold boolv. destruct (decide c (cmpR (f u0) (f' u0))); exists (fun _ => tt); split; auto; apply always; reflexivity.
+  - lia.
+Qed.
+Lemma E_round : forall k f g, Real f g ->
+  E (V TI) (fun u => guard (okround k (f u)) (roundR k (f u))) (guard (okround k (fst g)) (roundR k (fst g))).
+Proof.
+  intros k f [x d] (Hv & l & Hd & _) a0 n0 H0. simpl in *. subst x. apply guard_inv in H0 as (Hok & _ & ->).
+  exists (fun _ => roundR k (f u0)), (roundR k (f u0)), 0. split; [|split; [|split]].
+  - generalize (diff_near Hd (round_open k _ Hok)). apply near1. intros u [-> ->]. reflexivity.
+  - now rewrite Hok.
+  - apply always. reflexivity.
+  - lia.
+Qed.
+Lemma Real_const : forall c g, Rep 0%R g -> Real (fun _ => c) (c, g).
+Proof. intros c g H. split; [reflexivity|]. exists (fun _ => 0%R). split; [apply diff_const|exact H]. Qed.
+
+(* ---- array primitives with their own rule ------------------------------------------------------ *)
+Lemma mseq_pure : forall A B (f : A -> M B) (g : A -> B) c, (forall a, f a = Some (g a, c, 0)) ->
+  forall l, mseq f l = Some (map g l, length l * c, 0).
+Proof.
+  intros A B f g c H. induction l; simpl; auto. rewrite H. simpl. rewrite IHl. simpl. rewrite Nat.add_0_r. reflexivity.
+Qed.
+Lemma mzip_eq : forall A B (l : list A) (l' : list B), length l = length l' ->
+  mzip l l' = Some (combine l l', length l, 0).
+Proof.
+  induction l; intros [|b l'] H; simpl in *; try discriminate; auto. rewrite IHl by lia. simpl. now rewrite Nat.add_0_r.
+Qed.
+Lemma mzip_len : forall A B (l : list A) (l' : list B) r, mzip l l' = Some r -> length l = length l'.
+Proof.
+  induction l; intros [|b l'] r H; simpl in *; try discriminate; auto.
+  destruct (mzip l l') as [[[q n] k]|] eqn:Eq; try discriminate. f_equal. eapply IHl. eauto.
+Qed.
+Lemma map_fst_ev : forall G b (a : tm G (TArr (TProd TR b))) r l n, evR a r = Some (l, n, 0) ->
+  evR (tmap (tfst v0) a) r = Some (map fst l, S (n + length l * 3), 0).
+Proof. intros G b a r l n H. cbn [ev]. rewrite H. cbn [bind]. rewrite (@mseq_pure _ _ _ (fun x : R * den R b => fst x) 3) by reflexivity. reflexivity. Qed.
+Lemma fold_ev : forall G a b (e : tm (a :: b :: G) b) (z : tm G b) (l : tm G (TArr a)) r (pz q : den R b) (pl : list (den R a)) n1 n2 n3,
+  evR z r = Some (pz, n1, 0) -> evR l r = Some (pl, n2, 0) ->
+  mfold (fun x acc => evR e (x, (acc, r))) pl pz = Some (q, n3, 0) -> evR (tfold e z l) r = Some (q, S (n1 + (n2 + n3)), 0).
+Proof. intros G a b e z l r pz q pl n1 n2 n3 H1 H2 H3. cbn [ev]. rewrite H1, H2. cbn [bind]. rewrite H3. reflexivity. Qed.
+(* lia compares lengths syntactically; the element types are equal only by computation *)
+Ltac name_length x L :=
+  repeat match goal with
+  | H : context [@length ?A x] |- _ => progress change (@length A x) with L in H
+  | |- context [@length ?A x] => progress change (@length A x) with L
+  end.
+(* an element adds, within c steps, the derivative of its curve to the accumulated tangent *)
+Definition adds {B} (c : nat) (J : B -> den R (tg T) -> M (den R (tg T))) (f : U -> R) (b : B) : Prop :=
+  exists l, diff f l /\ forall acc y, Rep y acc ->
+    exists acc' n, J b acc = Some (acc', n, 0) /\ Rep (y + l h)%R acc' /\ n <= c.
+Lemma fold_adds : forall B c (J : B -> den R (tg T) -> M (den R (tg T))) fs bs, Forall2 (adds c J) fs bs ->
+  forall z lz acc, diff z lz -> Rep (lz h) acc ->
+  exists l acc' n, diff (fun u => fold_left Rplus (map (fun k => k u) fs) (z u)) l /\
+    mfold J bs acc = Some (acc', n, 0) /\ Rep (l h) acc' /\ n <= length bs * (c + 1).
+Proof.
+  intros B c J fs bs H. induction H as [|f b fs bs (l & Hl & Ha) HF IH]; intros z lz acc Hz Hr; simpl.
+  - exists lz, acc, 0. auto.
+  - destruct (Ha _ _ Hr) as (acc1 & n1 & E1 & R1 & B1).
+    destruct (IH (fun u => z u + f u)%R (fun k => lz k + l k)%R acc1 (diff_plus Hz Hl) R1) as (l2 & acc2 & n2 & D2 & E2 & R2 & B2).
+    exists l2, acc2, (S n1 + n2). rewrite E1. simpl. rewrite E2. split; [exact D2|split; [reflexivity|split; [exact R2|]]]. rewrite Nat.mul_succ_l. lia.
+Qed.
+Definition JS {G} (r : env R G) (x : den R (D T TR)) (acc : den R (tg T)) := evR (tg_add T v1 (tsnd v0)) (x, (acc, r)).
+Lemma adds_sum : forall G (r : env R G) f g, Real f g -> adds (KT + 3) (JS r) f g.
+Proof.
+  intros G r f [x d] (Hv & l & Hd & Hr). exists l. split; auto. intros acc y Hy.
+  destruct (@rep_add (D T TR :: tg T :: G) v1 (tsnd v0) ((x, d), (acc, r)) _ _ _ _ 1 2 eq_refl eq_refl Hy Hr) as (g' & n & E1 & R1 & B1).
+  exists g', n. repeat split; auto. lia.
+Qed.
+Lemma E_sum : forall G (r : env R G) f g, V (TArr TR) f g ->
+  Es (100 + KT) Real (fun u => msum RO (f u)) (evR (dsum T) (g, r)).
+Proof.
+  intros G r f g (fs & L & HF).
+  apply E_germ with (F := fun u => msum RO (map (fun k => k u) fs)); [revert L; apply near1; intros u ->; reflexivity|].
+  intros a0 n0 H0. unfold msum in H0. simpl in H0. inversion H0; subst. clear H0. rewrite map_length, Nat.add_0_r.
+  destruct (@rep_zero (TArr (D T TR) :: G) (g, r)) as (gz & nz & Ez & Rz & Bz).
+  assert (Forall2 (adds (KT + 3) (@JS (TArr (D T TR) :: G) (g, r))) fs g) as HA.
+  { generalize ((g, r) : env R (TArr (D T TR) :: G)). intros rr. clear Ez L. induction HF; constructor; auto. now apply adds_sum. }
+  destruct (fold_adds HA (diff_const U u0 0) Rz) as (l & acc & n & Dl & Ea & Ra & Ba).
+  exists (fun u => fold_left Rplus (map (fun k => k u) fs) 0%R), (fold_left Rplus (map fst g) 0%R, acc). eexists. split; [|split; [|split]].
+  - apply always. intros u. unfold msum, sumX, ticks, ret. rewrite map_length, Nat.add_0_r. reflexivity.
+  - eapply pair_ev; [|eapply fold_ev; [exact Ez|reflexivity|exact Ea]].
+    cbn [ev]. pose proof (@map_fst_ev (TArr (TProd TR (tg T)) :: G) (tg T) v0 (g, r) g 1 eq_refl) as Em. cbn [ev] in Em. rewrite Em.
+    cbn [bind]. unfold msum. cbn [ticks ret tick]. reflexivity.
+  - split; [|exists l; auto]. simpl. f_equal. clear - HF. induction HF as [|f g fs gs [Hv _] HF IH]; simpl; congruence.
+  - pose proof (Forall2_len HF) as Hl. rewrite map_length.
+    set (N := @length (den R (D T TR)) g) in Hl. set (N' := @length (U -> den R TR) fs) in Hl. name_length g N. name_length fs N'.
+    clearbody N N'. subst N'. pose proof (Nat.mul_le_mono_r _ _ N HK). lia.
+Qed.
+Definition JD {G} (r : env R G) (x : den R (TProd (D T TR) (D T TR))) (acc : den R (tg T)) :=
+  evR (tg_add T v1 (tg_add T (tg_scale T (tfst (tsnd v0)) (tsnd (tfst v0))) (tg_scale T (tfst (tfst v0)) (tsnd (tsnd v0))))) (x, (acc, r)).
+Lemma adds_dot : forall G (r : env R G) f g f' g', Real f g -> Real f' g' ->
+  adds (4 * KT + 20) (JD r) (fun u => f u * f' u)%R (g, g').
+Proof.
+  intros G r f [x d] f' [x' d'] (Hv & l & Hd & Hr) (Hv' & l' & Hd' & Hr'). simpl in *. subst x x'.
+  eexists. split; [apply (diff_mult Hd Hd')|]. intros acc y Hy. simpl.
+  set (rr := (((f u0, d), (f' u0, d')), (acc, r)) : env R (TProd (D T TR) (D T TR) :: tg T :: G)).
+  destruct (@rep_scale _ (tfst (tsnd v0)) (tsnd (tfst v0)) rr _ _ _ 3 3 eq_refl eq_refl Hr) as (g1 & n1 & E1 & R1 & B1).
+  destruct (@rep_scale _ (tfst (tfst v0)) (tsnd (tsnd v0)) rr _ _ _ 3 3 eq_refl eq_refl Hr') as (g2 & n2 & E2 & R2 & B2).
+  destruct (rep_add _ _ _ E1 E2 R1 R2) as (g3 & n3 & E3 & R3 & B3).
+  destruct (@rep_add _ v1 _ rr _ _ _ _ 1 _ eq_refl E3 Hy R3) as (g4 & n4 & E4 & R4 & B4).
+  exists g4, n4. repeat split; auto. lia.
+Qed.
+Lemma mdot_curve : forall (fs fs' : list (U -> R)), length fs = length fs' -> forall u,
+  mdot RO (map (fun k => k u) fs) (map (fun k => k u) fs') =
+  Some (fold_left Rplus (map (fun k => k u) (map (fun p u => fst p u * snd p u)%R (combine fs fs'))) 0%R, length fs + length fs, 0).
+Proof.
+  intros fs fs' Hl u. unfold mdot. rewrite mzip_eq by (now rewrite !map_length). cbn [bind]. unfold msum, ticks, ret, sumX.
+  rewrite !map_length, combine_length, !map_length, <- Hl, Nat.min_id, Nat.add_0_r.
+  apply f_equal. apply f_equal2; auto. apply f_equal2; auto. f_equal. rewrite map_map. clear.
+  revert fs'. induction fs; intros [|b fs']; simpl; auto. f_equal. apply IHfs.
+Qed.
+Lemma E_dot : forall G (r : env R G) f g f' g', V (TArr TR) f g -> V (TArr TR) f' g' ->
+  Es (100 + KT) Real (fun u => mdot RO (f u) (f' u)) (evR (ddot T) (g', (g, r))).
+Proof.
+  intros G r f g f' g' (fs & L & HF) (fs' & L' & HF').
+  apply E_germ with (F := fun u => mdot RO (map (fun k => k u) fs) (map (fun k => k u) fs')).
+  { revert L L'. apply near2. intros u -> ->. reflexivity. }
+  intros a0 n0 H0.
+  assert (length fs = length fs') as Hl.
+  { unfold mdot in H0. apply bind_inv in H0 as (q & n1 & n2 & H1 & _). apply mzip_len in H1. now rewrite !map_length in H1. }
+  pose proof (Forall2_len HF) as Hl1. pose proof (Forall2_len HF') as Hl2.
+  assert (forall u, mdot RO (map (fun k => k u) fs) (map (fun k => k u) fs') =
+    Some (fold_left Rplus (map (fun k => k u) (map (fun p u => fst p u * snd p u)%R (combine fs fs'))) 0%R, length fs + length fs, 0)) as HM.
+  { exact (mdot_curve fs fs' Hl). }
+  rewrite HM in H0. inversion H0; subst. clear H0.
+  destruct (@rep_zero (TArr (D T TR) :: TArr (D T TR) :: G) (g', (g, r))) as (gz & nz & Ez & Rz & Bz).
+  assert (Forall2 (adds (4 * KT + 20) (@JD (TArr (D T TR) :: TArr (D T TR) :: G) (g', (g, r)))) (map (fun p u => fst p u * snd p u)%R (combine fs fs')) (combine g g')) as HA.
+  { generalize ((g', (g, r)) : env R (TArr (D T TR) :: TArr (D T TR) :: G)). intros rr. clear - HF HF' HK rep_zero rep_add rep_scale. revert fs' g' HF'.
+    induction HF; intros fs' gs' HF'; destruct HF'; simpl; constructor; auto. now apply adds_dot. }
+  destruct (fold_adds HA (diff_const U u0 0) Rz) as (l & acc & n & Dl & Ea & Ra & Ba).
+  assert (@length (den R (D T TR) * den R (D T TR)) (combine g g') = length fs) as Hc 
+    by (rewrite combine_length; exact (eq_trans (f_equal2 Nat.min (eq_sym Hl1) (eq_trans (eq_sym Hl2) (eq_sym Hl))) (Nat.min_id _))).
+  assert (n <= length fs * (4 * KT + 20 + 1)) as Ba' by (rewrite <- Hc; exact Ba). clear Ba Hc.
+  eexists _, (fold_left Rplus (map (fun p => fst p * snd p)%R (combine (map fst g) (map fst g'))) 0%R, acc), _.
+  split; [|split; [|split]].
+  - apply always. intros u. apply HM.
+  - eapply pair_ev; [|eapply fold_ev; [exact Ez| |exact Ea]].
+    + pose proof (@map_fst_ev (TArr (TProd TR (tg T)) :: TArr (TProd TR (tg T)) :: G) (tg T) v1 (g', (g, r)) g 1 eq_refl) as Em.
+      pose proof (@map_fst_ev (TArr (TProd TR (tg T)) :: TArr (TProd TR (tg T)) :: G) (tg T) v0 (g', (g, r)) g' 1 eq_refl) as Em'.
+      cbn [ev] in *. rewrite Em, Em'. cbn [bind]. unfold mdot. rewrite mzip_eq by (rewrite !map_length; exact (eq_trans (eq_sym Hl1) (eq_trans Hl Hl2))).
+      cbn [bind]. unfold msum. cbn [ticks ret tick bind]. reflexivity.
+    + simpl. rewrite mzip_eq by exact (eq_trans (eq_sym Hl1) (eq_trans Hl Hl2)). reflexivity.
+  - split; [|exists l; auto]. simpl. f_equal. clear - HF HF'. revert fs' g' HF'.
+    induction HF as [|f g fs gs [Hv _] HF IH]; intros fs' gs' HF'; destruct HF' as [|f' g' fs' gs' [Hv' _] HF']; simpl; auto.
+    f_equal; auto. congruence.
+  - rewrite ?map_length, ?combine_length, ?map_length.
+    set (N := @length (den R (D T TR)) g) in *. set (N' := @length (den R (D T TR)) g') in *. set (N1 := @length (U -> den R TR) fs) in *.
+    set (N1' := @length (U -> den R TR) fs') in *. name_length g N. name_length g' N'. name_length fs N1. name_length fs' N1'.
+    clearbody N N' N1 N1'. subst N N' N1'. pose proof (Nat.mul_le_mono_r _ _ N1 HK). lia.
+Qed.
+
+(* ---- the fundamental theorem ---------------------------------------------------------------------- *)
+Theorem fundamental : forall G t (e : tm G t) f g, VE G f g ->
+  E (V t) (fun u => evR e (f u)) (evR (DT T e) g).
+Proof.
+  induction e; intros f g HG; cbn [DT]; try rewrite let2_ev; cbn [ev].
+  - (* var *) apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun u => look m (f u)). apply V_look, HG.
+  - (* lam *) apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun r x => evR e (x, f r)).
+    intros f1 g1 H1. apply IHe with (f := fun u => (f1 u, f u)). split; auto.
+  - (* app *) apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u g => bind (evR e2 (f u)) (fun y => g y)); [apply IHe1, HG|].
+    intros f1 g1 H1. eapply E_bind with (H := fun u y => f1 u y); [apply IHe2, HG|]. intros f2 g2 H2. apply H1, H2.
+  - (* let *) apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u y => evR e2 (y, f u)); [apply IHe1, HG|].
+    intros f1 g1 H1. apply IHe2 with (f := fun u => (f1 u, f u)). split; auto.
+  - (* fix *) apply E_tick0 with (F := fun u => ret _).
+    apply E_ret with (f := fun r => kleene fuel (fun F x => evR e (x, (F, f r)))).
+    apply E_kleene with (F := fun r F x => evR e (x, (F, f r))).
+    intros f1 g1 x y H1 H2. apply IHe with (f := fun r => (x r, (f1 r, f r))). split; auto. split; auto.
+  - (* case *) apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end); [apply IHe1, HG|].
+    intros f1 [g1|g1] (k & L & H1); simpl.
+    + eapply E_germ; [|apply IHe2 with (f := fun u => (k u, f u)); split; eauto]. revert L. apply near1. intros u ->. reflexivity.
+    + eapply E_germ; [|apply IHe3 with (f := fun u => (k u, f u)); split; eauto]. revert L. apply near1. intros u ->. reflexivity.
+  - (* op0 *) apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun _ => op0v R o). apply V_op0.
+  - (* op1 *) apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u x => op1v R o x); [apply IHe, HG|]. intros f1 g1 H1. apply E_op1, H1.
+  - (* op2 *) apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => op2v R o x y)); [apply IHe1, HG|]. intros f1 g1 H1.
+    eapply E_bind with (H := fun u y => op2v R o (f1 u) y); [apply IHe2, HG|]. intros f2 g2 H2. apply E_op2; auto.
+  - (* op3 *) apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => bind (evR e3 (f u)) (fun z => op3v R o x y z))); [apply IHe1, HG|].
+    intros f1 g1 H1. eapply E_bind with (H := fun u y => bind (evR e3 (f u)) (fun z => op3v R o (f1 u) y z)); [apply IHe2, HG|].
+    intros f2 g2 H2. eapply E_bind with (H := fun u z => op3v R o (f1 u) (f2 u) z); [apply IHe3, HG|].
+    intros f3 g3 H3. apply E_op3; auto.
+  - (* loop *) apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u k => bind (evR e2 (f u)) (fun a => miter (Z.to_nat k) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a)); [apply IHe1, HG|].
+    intros fn n Hn. eapply E_bind with (H := fun u a => miter (Z.to_nat (fn u)) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a); [apply IHe2, HG|].
+    intros fz z Hz. simpl in Hn.
+    eapply E_germ with (F := fun u => miter (Z.to_nat n) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) (fz u)).
+    { revert Hn. apply near1. intros u ->. reflexivity. }
+    apply E_iter with (F := fun u i acc => evR e3 (acc, (Z.of_nat i, f u))); auto.
+    intros i f1 g1 H1. apply IHe3 with (f := fun u => (f1 u, (Z.of_nat i, f u))). split; [auto|split; [|auto]].
+    simpl. apply always. reflexivity.
+  - (* build *) apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u k => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 (Z.to_nat k))); [apply IHe1, HG|].
+    intros fn n Hn. simpl in Hn.
+    eapply E_germ with (F := fun u => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (map (fun k => k u) (map (fun i _ => i) (seq 0 (Z.to_nat n))))).
+    { revert Hn. apply near1. intros u ->. now rewrite map_map, map_id. }
+    apply E_seq with (F := fun u i => tick (evR e2 (Z.of_nat i, f u))) (R0 := fun f i => f = fun _ => i).
+    + intros k i ->. apply E_tick0 with (F := fun u => evR e2 (Z.of_nat i, f u)).
+      apply IHe2 with (f := fun u => (Z.of_nat i, f u)). split; [simpl; apply always; reflexivity|exact HG].
+    + induction (seq 0 (Z.to_nat n)); simpl; constructor; auto.
+  - (* map *) apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u l => mseq (fun x => tick (evR e1 (x, f u))) l); [apply IHe2, HG|].
+    intros fl l (fs & L & HF). eapply E_germ with (F := fun u => mseq (fun x => tick (evR e1 (x, f u))) (map (fun k => k u) fs)).
+    { revert L. apply near1. intros u ->. reflexivity. }
+    apply E_seq with (F := fun u x => tick (evR e1 (x, f u))) (R0 := V a); auto.
+    intros f1 g1 H1. apply E_tick0 with (F := fun u => evR e1 (f1 u, f u)). apply IHe1 with (f := fun u => (f1 u, f u)). split; auto.
+  - (* fold *) apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u z => bind (evR e3 (f u)) (fun l => mfold (fun x acc => evR e1 (x, (acc, f u))) l z)); [apply IHe2, HG|].
+    intros fz z Hz. eapply E_bind with (H := fun u l => mfold (fun x acc => evR e1 (x, (acc, f u))) l (fz u)); [apply IHe3, HG|].
+    intros fl l (fs & L & HF). eapply E_germ with (F := fun u => mfold (fun x acc => evR e1 (x, (acc, f u))) (map (fun k => k u) fs) (fz u)).
+    { revert L. apply near1. intros u ->. reflexivity. }
+    apply E_fold with (F := fun u x acc => evR e1 (x, (acc, f u))) (R0 := V a); auto.
+    intros f1 g1 f2 g2 H1 H2. apply IHe1 with (f := fun u => (f1 u, (f2 u, f u))). split; auto. split; auto.
+  - (* literal *) destruct (@rep_zero (map (D T) G) g) as (gz & nz & Ez & Rz & Bz). cbn [ev op2v bind tick ret]. rewrite Ez.
+    intros a0 n0 H0. inversion H0; subst. exists (fun _ => litR z z0), (litR z z0, gz). eexists. split; [|split; [|split]].
+    + apply always. reflexivity.
+    + reflexivity.
+    + apply Real_const, Rz.
+    + lia.
+  - (* unary primitives *) apply E_tick with (F := fun u => bind _ _) (s := 100 + KT); [lia|].
+    eapply E_bind with (H := fun u x => guard (ok1 p x) (sem1 p x)); [apply IHe, HG|]. intros f1 g1 H1. apply E_prim1, H1.
+  - (* binary primitives *) apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); [lia|].
+    eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [apply IHe1, HG|].
+    intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply IHe2, HG|].
+    intros f2 g2 H2. apply E_prim2; auto.
+  - (* integer power *) apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); [lia|].
+    eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y))); [apply IHe1, HG|].
+    intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)); [apply IHe2, HG|].
+    intros f2 g2 H2. apply E_powi; auto.
+  - (* comparison *) eapply E_germ; [apply always; reflexivity|]. cbn [ev].
+    assert (forall G (e : tm G (D T TR)) r, evR (tfst e) r = ticks 1 (bind (evR e r) (fun x => ret (fst x)))) as Hf.
+    { intros. rewrite <- tick_ticks. reflexivity. }
+    intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
+    apply bind_inv in H0 as (y & m3 & m4 & H2 & H0 & ->).
+    destruct (IHe1 _ _ HG _ _ H1) as (fa & ga & na & La & Ea & Va & Ca).
+    destruct (IHe2 _ _ HG _ _ H2) as (fb & gb & nb & Lb & Eb & Vb & Cb).
+    assert (fa u0 = x) as <- by (pose proof (here La) as Q; simpl in Q; congruence).
+    assert (fb u0 = y) as <- by (pose proof (here Lb) as Q; simpl in Q; congruence).
+    destruct (E_cmp c Va Vb H0) as (fr & gr & nr & Lr & Er & Vr & Cr).
+    exists fr, gr. eexists. split; [|split; [|split; [exact Vr|]]].
+    + generalize (filter_and _ _ La (filter_and _ _ Lb Lr)). apply filter_imp. intros u (-> & -> & E3). cbn [bind o_cmp RO]. rewrite E3. reflexivity.
+    + exact (cmp_ev c _ _ _ (fst_ev _ _ Ea) (fst_ev _ _ Eb) Er).
+    + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia.
+  - (* rounding *) intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
+    destruct (IHe _ _ HG _ _ H1) as (fa & ga & na & La & Ea & Va & Ca).
+    assert (fa u0 = x) as <- by (pose proof (here La) as Q; simpl in Q; congruence).
+    destruct (E_round r Va H0) as (fr & gr & nr & Lr & Er & Vr & Cr).
+    exists fr, gr. eexists. split; [|split; [|split; [exact Vr|]]].
+    + revert La Lr. apply near2. intros u -> E3. cbn [bind o_okround o_round RO]. rewrite E3. reflexivity.
+    + exact (round_ev r _ _ (fst_ev _ _ Ea) Er).
+    + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia.
+  - (* real of int *) destruct (@rep_zero (map (D T) G) g) as (gz & nz & Ez & Rz & Bz).
+    intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
+    inversion H0; subst. destruct (IHe _ _ HG _ _ H1) as (fa & ga & na & La & Ea & Va & Ca). simpl in Va.
+    exists (fun u => IZR (fa u)), (IZR ga, gz). eexists. split; [|split; [|split]].
+    + revert La. apply near1. intros u ->. reflexivity.
+    + exact (pair_ev _ _ _ (real_ev _ _ Ea) Ez).
+    + apply (V_germ TR) with (f := fun _ => IZR ga); [revert Va; apply near1; intros u ->; reflexivity|]. apply Real_const, Rz.
+    + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia.
+  - (* sum *) apply E_tick with (F := fun u => bind _ _) (s := 100 + KT); [lia|].
+    eapply E_bind with (H := fun u x => msum RO x); [apply IHe, HG|]. intros f1 g1 H1. apply E_sum, H1.
+  - (* dot *) apply E_ticks with (F := fun u => bind _ _) (s := 100 + KT); [lia|].
+    eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => mdot RO x y)); [apply IHe1, HG|].
+    intros f1 g1 H1. eapply E_bind with (H := fun u y => mdot RO (f1 u) y); [apply IHe2, HG|].
+    intros f2 g2 H2. apply E_dot; auto.
+Qed.
+End LR.
