@@ -7,7 +7,7 @@
 mod read;
 mod write;
 
-pub(crate) use read::{array_at, first_irregular};
+pub(crate) use read::{array_at, first_irregular, irregularity};
 pub use read::{read, JsonError};
 pub use write::{write, NotData};
 
@@ -78,6 +78,8 @@ mod tests {
     fn fields_may_come_in_any_order_and_integers_are_numbers() {
         let value = reads("{\"y\": 2, \"x\": 1}", &point()).expect("fits");
         assert_eq!(write(&value).expect("data"), "{\"x\":1.0,\"y\":2.0}");
+        let value = reads("{\"Leaf\": 2}", &tree()).expect("a single argument may stand alone");
+        assert_eq!(write(&value).expect("data"), "{\"Leaf\":[2.0]}");
     }
 
     #[test]
@@ -102,7 +104,8 @@ mod tests {
         rejects("[1]", Type::tuple([Type::Real, Type::Real]), "$: expected an array of 2 elements, found 1 element");
         rejects("\"Branch\"", tree(), "$: expected one of {\"Leaf\": [..]}, {\"Node\": [.., ..]}, found \"Branch\"");
         rejects("{\"Leaf\":[true]}", tree(), "$.Leaf[0]: expected a number, found true");
-        rejects("{\"Leaf\":1}", tree(), "$.Leaf: expected an array of 1 element, found 1");
+        rejects("{\"Leaf\":true}", tree(), "$.Leaf: expected a number, found true");
+        rejects("{\"Node\":1}", tree(), "$.Node: expected an array of 2 elements, found 1");
         rejects(
             "[[1,2],[3]]",
             Type::array(Type::array(Type::Real)),

@@ -46,6 +46,7 @@ struct Reader<'a> {
 }
 
 /// A value still to be read: its type and where it stands.
+#[derive(Clone, Copy)]
 struct Node<'a> {
     reader: &'a Reader<'a>,
     ty: &'a Type,
@@ -97,14 +98,21 @@ impl Node<'_> {
 
     /// Arrays are regular: every row has the shape of the first.
     fn regular<E: serde::de::Error>(&self, element: &Type, items: Vec<Value>) -> Result<Value, E> {
-        if let Some(irregular) = first_irregular(&items) {
-            let expected = format!("a row of {} like the first", elements(items.first().map_or(0, row_length)));
-            let found = items.get(irregular).map_or(0, row_length);
-            let place = Place::Index(&self.place, irregular).to_string();
-            return Err(self.stop(Misfit { place, expected, found: elements(found) }));
+        match irregularity(&items, &self.place) {
+            Some(misfit) => Err(self.stop(misfit)),
+            None => Ok(array_at(element, items)),
         }
-        Ok(array_at(element, items))
     }
+}
+
+/// What is wrong with an array whose rows differ in shape.
+pub fn irregularity(items: &[Value], place: &Place) -> Option<Misfit> {
+    let irregular = first_irregular(items)?;
+    Some(Misfit {
+        place: Place::Index(place, irregular).to_string(),
+        expected: format!("a row of {} like the first", elements(items.first().map_or(0, row_length))),
+        found: elements(items.get(irregular).map_or(0, row_length)),
+    })
 }
 
 /// An array with elements of a type, flat if they are reals, also when there are none.
@@ -281,17 +289,32 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 }
 
-/// The arguments of a constructor: a JSON array, whatever their number.
+/// The arguments of a constructor: a JSON array, whatever their number. A single argument that is not itself
+/// an array in JSON may also stand alone: `{"Leaf": 1.5}`.
 struct Arguments<'a> {
     node: Node<'a>,
     types: &'a [Type],
+}
+
+impl<'a> Arguments<'a> {
+    /// Reads the argument that stands alone.
+    fn alone<E: serde::de::Error>(
+        &self,
+        read: impl FnOnce(Node<'a>) -> Result<Value, E>,
+        found: String,
+    ) -> Result<Parts, E> {
+        match self.types {
+            [ty] => Ok([read(Node { ty, ..self.node })?].into()),
+            types => Err(self.node.wrong_count(types.len(), found)),
+        }
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Arguments<'_> {
     type Value = Parts;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Parts, D::Error> {
-        json.deserialize_any(self)
+        with_stack(|| json.deserialize_any(self))
     }
 }
 
@@ -299,7 +322,7 @@ impl<'de> Visitor<'de> for Arguments<'_> {
     type Value = Parts;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("an array of arguments")
+        f.write_str("the arguments of a constructor")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Parts, A::Error> {
@@ -307,31 +330,31 @@ impl<'de> Visitor<'de> for Arguments<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, x: f64) -> Result<Parts, E> {
-        Err(self.node.wrong_count(self.types.len(), crate::value::real_text(x)))
+        self.alone(|node| node.visit_f64(x), crate::value::real_text(x))
     }
 
     fn visit_i64<E: serde::de::Error>(self, i: i64) -> Result<Parts, E> {
-        Err(self.node.wrong_count(self.types.len(), i.to_string()))
+        self.alone(|node| node.visit_i64(i), i.to_string())
     }
 
     fn visit_u64<E: serde::de::Error>(self, u: u64) -> Result<Parts, E> {
-        Err(self.node.wrong_count(self.types.len(), u.to_string()))
+        self.alone(|node| node.visit_u64(u), u.to_string())
     }
 
     fn visit_bool<E: serde::de::Error>(self, b: bool) -> Result<Parts, E> {
-        Err(self.node.wrong_count(self.types.len(), b.to_string()))
+        self.alone(|node| node.visit_bool(b), b.to_string())
     }
 
     fn visit_str<E: serde::de::Error>(self, s: &str) -> Result<Parts, E> {
-        Err(self.node.wrong_count(self.types.len(), quoted(s)))
+        self.alone(|node| node.visit_str(s), quoted(s))
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<Parts, E> {
-        Err(self.node.wrong_count(self.types.len(), "null".into()))
+        self.alone(|node| node.visit_unit(), "null".into())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Parts, A::Error> {
-        Err(self.node.wrong_count(self.types.len(), "an object".into()))
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Parts, A::Error> {
+        self.alone(|node| node.visit_map(map), "an object".into())
     }
 }
 

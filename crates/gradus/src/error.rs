@@ -1,0 +1,249 @@
+//! What went wrong, as data: diagnostics with codes, places and texts, together with the sources that they speak of.
+
+use crate::data::DataError;
+use gradus_core::Symbol;
+use gradus_source::{render, to_json, Diagnostic, Position, Severity, SourceMap, Span};
+use std::fmt;
+
+/// Why a program could not be loaded, or stopped. It carries every diagnostic and the source texts, so that it can be
+/// drawn as the command line draws it, or looked at piece by piece.
+///
+/// ```
+/// let error = gradus::Program::from_source("demo.gr", "let f x = x +").unwrap_err();
+/// let first = error.reports().next().unwrap();
+/// assert_eq!(first.code, "E0009");
+/// assert_eq!(first.file.as_deref(), Some("demo.gr"));
+/// assert_eq!(first.start.map(|p| (p.line, p.column)), Some((1, 14)));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Error {
+    pub diagnostics: Vec<Diagnostic>,
+    pub sources: SourceMap,
+}
+
+/// One diagnostic with its main place in lines and columns.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    pub severity: Severity,
+    /// Stable across versions: `E0203`.
+    pub code: &'static str,
+    pub message: &'a str,
+    pub file: Option<String>,
+    pub start: Option<Position>,
+    pub end: Option<Position>,
+    pub help: Option<&'a str>,
+}
+
+impl Error {
+    pub(crate) fn new(diagnostics: Vec<Diagnostic>, sources: &SourceMap) -> Self {
+        Error { diagnostics, sources: sources.clone() }
+    }
+
+    pub fn reports(&self) -> impl Iterator<Item = Report<'_>> {
+        self.diagnostics.iter().map(|diagnostic| {
+            let span = diagnostic.labels.first().map(|label| label.span);
+            let place = span.and_then(|span| Some((span, self.sources.file(span.file)?)));
+            Report {
+                severity: diagnostic.severity,
+                code: diagnostic.code,
+                message: &diagnostic.message,
+                file: place.map(|(_, file)| file.name.to_string()),
+                start: place.map(|(span, file)| file.position(span.start)),
+                end: place.map(|(span, file)| file.position(span.end)),
+                help: diagnostic.help.as_deref(),
+            }
+        })
+    }
+
+    /// As the command line shows it: source lines underlined, with colours if asked for.
+    pub fn render(&self, colour: bool) -> String {
+        self.diagnostics.iter().map(|d| render(d, &self.sources, colour)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// One JSON object on a line for each diagnostic.
+    pub fn to_json(&self) -> String {
+        self.diagnostics.iter().map(|d| to_json(d, &self.sources) + "\n").collect()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Diagnostics of a phase that goes on after the first error.
+#[derive(Clone, Debug, Default)]
+pub struct Problems {
+    pub all: Vec<Diagnostic>,
+}
+
+impl Problems {
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.all.push(diagnostic);
+    }
+
+    pub fn extend(&mut self, diagnostics: impl IntoIterator<Item = Diagnostic>) {
+        self.all.extend(diagnostics);
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.all.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+}
+
+/// What can go wrong in the driver itself: modules, data, and the calls of the Rust API.
+#[derive(Clone, Debug)]
+pub enum DriverError {
+    NoSuchModule {
+        name: Symbol,
+        looked_for: Option<String>,
+        span: Span,
+    },
+    UnreadableModule {
+        name: Symbol,
+        reason: String,
+        span: Span,
+    },
+    ImportCycle {
+        cycle: Vec<Symbol>,
+        span: Span,
+    },
+    NotUtf8 {
+        span: Span,
+    },
+    UnreadableProgram {
+        path: String,
+        reason: String,
+    },
+    Data {
+        file: String,
+        error: DataError,
+        span: Span,
+    },
+    NoSuchFunction {
+        name: String,
+        near: Option<String>,
+    },
+    /// A value can only be passed to or taken from an expression whose type is known completely.
+    Polymorphic {
+        name: String,
+        ty: String,
+    },
+    NotAFunction {
+        name: String,
+        ty: String,
+    },
+    NotReal {
+        name: String,
+        ty: String,
+    },
+    NotDifferentiable {
+        name: String,
+        ty: String,
+    },
+    WrongArgumentCount {
+        name: String,
+        ty: String,
+        expected: usize,
+        found: usize,
+    },
+    /// An argument that does not have the parameter's type, or a result that does not have the caller's.
+    WrongValue {
+        what: String,
+        message: String,
+    },
+    NoSuchBackend {
+        name: &'static str,
+    },
+}
+
+impl DriverError {
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            DriverError::NoSuchModule { name, looked_for, span } => {
+                let library = crate::library::names().collect::<Vec<_>>().join(", ");
+                let diagnostic =
+                    Diagnostic::error("E0151", format!("there is no module `{name}`")).label(*span, "imported here");
+                let diagnostic = match looked_for {
+                    Some(path) => diagnostic.note(format!("there is no file {path}")),
+                    None => diagnostic,
+                };
+                diagnostic.note(format!("the standard library has {library}"))
+            }
+            DriverError::UnreadableModule { name, reason, span } => {
+                Diagnostic::error("E0152", format!("the module `{name}` cannot be read: {reason}"))
+                    .label(*span, "imported here")
+            }
+            DriverError::ImportCycle { cycle, span } => {
+                let name = |module: &Symbol| if module.is_empty() { "this file".into() } else { module.to_string() };
+                let names = cycle.iter().map(name).collect::<Vec<String>>().join(" imports ");
+                Diagnostic::error("E0153", "modules import each other in a cycle")
+                    .label(*span, "this import closes the cycle")
+                    .note(names)
+            }
+            DriverError::NotUtf8 { span } => Diagnostic::error("E0154", "the file is not valid UTF-8 text")
+                .label(*span, "the first byte that is not text"),
+            DriverError::UnreadableProgram { path, reason } => {
+                Diagnostic::error("E0701", format!("cannot read {path}: {reason}"))
+            }
+            DriverError::Data { file, error, span } => data_diagnostic(file, error, *span),
+            DriverError::NoSuchFunction { name, near } => {
+                let diagnostic = Diagnostic::error("E0720", format!("the program does not define `{name}`"));
+                match near {
+                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                    None => diagnostic,
+                }
+            }
+            DriverError::Polymorphic { name, ty } => Diagnostic::error(
+                "E0721",
+                format!("`{name}` has the type {ty}, which leaves open what it is applied to"),
+            )
+            .help(format!("say at which type it is meant, as in `({name} : real -> real)`")),
+            DriverError::NotAFunction { name, ty } => {
+                Diagnostic::error("E0722", format!("`{name}` has the type {ty} and is not a function"))
+            }
+            DriverError::NotReal { name, ty } => Diagnostic::error(
+                "E0723",
+                format!("`{name}` has the type {ty}; a gradient needs a function that returns a real"),
+            )
+            .help("for a result of another type there is the Jacobian"),
+            DriverError::NotDifferentiable { name, ty } => Diagnostic::error(
+                "E0724",
+                format!("`{name}` has the type {ty}; derivatives need input and output without functions inside"),
+            ),
+            DriverError::WrongArgumentCount { name, ty, expected, found } => {
+                let takes = if *expected == 1 { "1 argument".into() } else { format!("{expected} arguments") };
+                Diagnostic::error("E0725", format!("`{name}` takes {takes}, but {found} were given"))
+                    .note(format!("{name} : {ty}"))
+            }
+            DriverError::WrongValue { what, message } => Diagnostic::error("E0726", format!("{what}: {message}")),
+            DriverError::NoSuchBackend { name } => {
+                Diagnostic::error("E0727", format!("the {name} backend is not built yet"))
+                    .help("use --backend reference")
+            }
+        }
+    }
+}
+
+fn data_diagnostic(file: &str, error: &DataError, span: Span) -> Diagnostic {
+    match error {
+        DataError::Unreadable(reason) => {
+            Diagnostic::error("E0702", format!("cannot read the data file {file}: {reason}")).label(span, "needed here")
+        }
+        DataError::UnknownFormat => Diagnostic::error("E0703", format!("{file} is not a known kind of data file"))
+            .label(span, "the name must end in .csv, .json or .npy"),
+        DataError::Malformed(reason) => {
+            Diagnostic::error("E0704", format!("{file}: {reason}")).label(span, "loaded here")
+        }
+        DataError::TypeNotStorable { format, reason } => {
+            Diagnostic::error("E0705", format!("a {format} file cannot hold a value of this type"))
+                .label(span, reason.clone())
+        }
+        DataError::Misfit(misfit) => {
+            Diagnostic::error("E0706", format!("{file}, {misfit}")).label(span, "does not fit the type declared here")
+        }
+    }
+}
