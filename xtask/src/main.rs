@@ -1,1 +1,62 @@
-fn main() {}
+//! The project's chores: `cargo xtask test`, `tidy`, `docs`, `bless`.
+
+mod bless;
+mod count;
+mod docs;
+mod proofs;
+mod tidy;
+
+use count::Count;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test [ARG]...   everything: tidy, documents, unit tests, doctests, the golden suite, the examples, the proofs;
+                  arguments are handed to `cargo test` (say, `-p gradus-core`), and then only those tests run
+  tidy            the house rules: which crate may know which, file sizes, no paths of one machine
+  docs            write the generated tables of docs/ anew
+  bless           write tests/**/*.expected anew from what the implementation says; read every changed line
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (command, rest) = match arguments.split_first() {
+        Some((command, rest)) => (command.as_str(), rest),
+        None => ("", &[][..]),
+    };
+    let count = match (command, rest) {
+        ("test", []) => test(),
+        ("test", rest) => count::cargo_test(rest),
+        ("tidy", []) => tidy::check(),
+        ("docs", []) => docs::write(),
+        ("bless", []) => bless::bless(),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    count.report()
+}
+
+fn test() -> Count {
+    let mut count = tidy::check();
+    count += docs::check();
+    count += count::cargo_test(&["--workspace".into(), "--no-fail-fast".into()]);
+    count += proofs::check();
+    count
+}
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map_or(here.clone(), PathBuf::from)
+}
+
+/// Cargo, as it was called, in the root of the repository.
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
