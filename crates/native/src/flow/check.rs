@@ -169,7 +169,9 @@ impl Checker<'_> {
                 vec![ty]
             }
             Op::Dim { array, axis } => {
-                if *axis >= self.array(*array)?.rank {
+                // The shape of an accumulator never changes, so it may be asked for.
+                let ty = if array.ty.accumulator { self.accumulator(*array)? } else { self.array(*array)? };
+                if *axis >= ty.rank {
                     return Err(format!("no axis {axis} in {}", array.name));
                 }
                 vec![Type::INT]

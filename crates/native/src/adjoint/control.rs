@@ -1,0 +1,281 @@
+//! Branches and loops in both sweeps.
+
+use super::*;
+
+impl Sweep<'_> {
+    /// Writes a statement of the forward sweep, which keeps what the backward sweep will need.
+    pub(super) fn forward_stmt(&mut self, stmt: &Stmt) -> Record {
+        let wanted = self.may_have_adjoint(stmt);
+        match &stmt.op {
+            Op::Add { acc, .. } if self.settled.contains(acc) => Record::Plain,
+            Op::Call { function, args } => {
+                let again = Again { settled: &self.settled, frozen: &self.frozen };
+                again.call(self.b, *function, args, stmt.binds.clone());
+                Record::Plain
+            }
+            Op::If { .. } => {
+                let stmt = self.without_settled(stmt);
+                self.b.stmt(stmt);
+                Record::Plain
+            }
+            Op::For(_) => {
+                let mut stmt = self.without_settled(stmt);
+                let mut record = Record::Plain;
+                if let (Op::For(l), true) = (&mut stmt.op, wanted) {
+                    if !l.carried.is_empty() {
+                        let saved = collect_state(&mut stmt.binds, &l.carried, &mut l.body);
+                        record = Record::Loop { saved, count: l.count };
+                    }
+                }
+                self.b.stmt(stmt);
+                record
+            }
+            Op::While(_) => {
+                let mut stmt = self.without_settled(stmt);
+                let mut record = Record::Plain;
+                if let (Op::While(l), true) = (&mut stmt.op, wanted) {
+                    let count = count_iterations(&mut stmt.binds, &mut l.carried, &mut l.body, &mut *self.b);
+                    let state = l.carried[..l.carried.len() - 1].to_vec();
+                    let saved = collect_state(&mut stmt.binds, &state, &mut l.body);
+                    record = Record::Loop { saved, count: count.into() };
+                }
+                self.b.stmt(stmt);
+                record
+            }
+            Op::Scalar { .. }
+            | Op::Select { .. }
+            | Op::Dim { .. }
+            | Op::Get { .. }
+            | Op::Set { .. }
+            | Op::Fill { .. }
+            | Op::Literal { .. }
+            | Op::Check { .. }
+            | Op::Open { .. }
+            | Op::Add { .. }
+            | Op::Freeze { .. } => {
+                if let (Op::Freeze { acc }, [y]) = (&stmt.op, &stmt.binds[..]) {
+                    self.frozen.insert(*acc, (*y).into());
+                }
+                self.b.stmt(stmt.clone());
+                Record::Plain
+            }
+        }
+    }
+
+    /// Whether the backward sweep may have to do with a statement: it binds something active, or adds to it.
+    fn may_have_adjoint(&self, stmt: &Stmt) -> bool {
+        stmt.binds.iter().any(|v| self.active.contains(v))
+            || outer_accumulators(&stmt.op).iter().any(|acc| self.active.contains(acc))
+    }
+
+    /// A statement whose nested blocks no longer add to what is settled.
+    fn without_settled(&self, stmt: &Stmt) -> Stmt {
+        let mut stmt = stmt.clone();
+        if !self.settled.is_empty() {
+            for block in stmt.op.blocks_mut() {
+                Again { settled: &self.settled, frozen: &self.frozen }.block(block);
+            }
+        }
+        stmt
+    }
+
+    /// Whether a statement with nested blocks has anything to be taken backwards.
+    fn is_wanted(&self, stmt: &Stmt, adjs: &[Option<Atom>]) -> bool {
+        adjs.iter().any(|a| a.is_some()) || outer_accumulators(&stmt.op).iter().any(|acc| self.sums.contains_key(acc))
+    }
+
+    pub(super) fn backward_if(&mut self, stmt: Stmt) {
+        let adjs: Vec<Option<Atom>> = stmt.binds.iter().map(|v| self.take(*v)).collect();
+        if !self.is_wanted(&stmt, &adjs) {
+            return;
+        }
+        self.settled.extend(outer_accumulators(&stmt.op));
+        let Op::If { cond, then, otherwise } = &stmt.op else { return };
+        let mut free = outer_vars(then, &[]);
+        free.extend(outer_vars(otherwise, &[]));
+        self.around(&free, |s| {
+            s.b.push();
+            s.replay(then, Renaming::default(), &adjs);
+            let then = s.b.pop(Vec::new());
+            s.b.push();
+            s.replay(otherwise, Renaming::default(), &adjs);
+            let otherwise = s.b.pop(Vec::new());
+            if !then.stmts.is_empty() || !otherwise.stmts.is_empty() {
+                s.b.branch(*cond, then, otherwise);
+            }
+        });
+    }
+
+    pub(super) fn backward_loop(&mut self, stmt: Stmt, record: Record) {
+        let adjs: Vec<Option<Atom>> = stmt.binds.iter().map(|v| self.take(*v)).collect();
+        if !self.is_wanted(&stmt, &adjs) {
+            return;
+        }
+        self.settled.extend(outer_accumulators(&stmt.op));
+        // A while has its condition before the state, and no index.
+        if let Op::For(l) = &stmt.op {
+            self.replayed.insert(l.index);
+        }
+        let (carried, body, index, skip) = match &stmt.op {
+            Op::For(l) => (&l.carried, &l.body, Some(l.index), 0),
+            Op::While(l) => (&l.carried, &l.body, None, 1),
+            _ => return,
+        };
+        let (saved, count) = match (record, &stmt.op) {
+            (Record::Loop { saved, count }, _) => (saved, count),
+            (Record::Plain, Op::For(l)) => (Vec::new(), l.count),
+            (Record::Plain, _) => gradus_source::bug!("a loop was not recorded in the forward sweep"),
+        };
+        // The active state has an adjoint from the start, if only zero, since an earlier iteration may give it one.
+        let mut state = Vec::new();
+        for (i, (var, _)) in carried.iter().enumerate() {
+            if self.active.contains(var) {
+                let last = adjs.get(i).copied().flatten();
+                let last = last.unwrap_or_else(|| self.b.zeros_like(stmt.binds[i].into()));
+                state.push((i, Var::fresh(var.name.with("_adj"), var.ty), last));
+            }
+        }
+        let params: Vec<Var> = index.into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();
+        let free = outer_vars(body, &params);
+        self.around(&free, |s| {
+            let k = Var::fresh("k", Type::INT);
+            s.b.push();
+            let i = if saved.is_empty() {
+                Atom::Var(k)
+            } else {
+                let last = s.b.scalar(Prim::SubInt, &[count, Atom::Int(1)]);
+                s.b.scalar(Prim::SubInt, &[last, k.into()])
+            };
+            let mut renaming = Renaming::default();
+            if let Some(index) = index {
+                renaming.map.insert(index, i);
+            }
+            for ((var, _), states) in carried.iter().zip(&saved) {
+                let at_start = s.b.get(*states, vec![i]);
+                renaming.map.insert(*var, at_start);
+            }
+            let mut seeds: Vec<Option<Atom>> = vec![None; body.results.len()];
+            for (at, adj, _) in &state {
+                seeds[*at + skip] = Some((*adj).into());
+            }
+            for at in carried.len()..stmt.binds.len() {
+                if let Some(all) = adjs[at] {
+                    seeds[at + skip] = Some(s.b.get(all, vec![i]));
+                }
+            }
+            let starts: Vec<Option<Var>> =
+                carried.iter().map(|(v, _)| renaming.map.get(v).and_then(|a| a.var())).collect();
+            s.replay(body, renaming, &seeds);
+            let mut before = Vec::new();
+            for (at, _, _) in &state {
+                match starts[*at] {
+                    Some(start) => before.push(s.take_or_zero(start)),
+                    None => gradus_source::bug!("the state of a loop was not saved"),
+                }
+            }
+            let block = s.b.pop(before);
+            let carried_adj: Vec<(Var, Atom)> = state.iter().map(|(_, var, last)| (*var, *last)).collect();
+            let firsts = s.b.for_loop(k, count, carried_adj, block);
+            for ((at, _, _), first) in state.iter().zip(firsts) {
+                s.add(carried[*at].1, first);
+            }
+        });
+    }
+}
+
+/// The accumulators that nested blocks add to and that come from outside.
+pub(super) fn outer_accumulators(op: &Op) -> Vec<Var> {
+    let blocks = op.blocks();
+    let nested = blocks.iter().flat_map(|(block, _)| free_vars(block)).filter(|v| v.ty.accumulator);
+    let mut found: Vec<Var> = nested.collect();
+    match op {
+        Op::Add { acc, .. } => found.push(*acc),
+        Op::Call { args, .. } => found.extend(args.iter().filter_map(|a| a.var()).filter(|v| v.ty.accumulator)),
+        _ => {}
+    }
+    found
+}
+
+/// Makes a block one that can be run again: takes out what it adds to settled accumulators.
+pub(super) struct Again<'a> {
+    pub(super) settled: &'a FxHashSet<Var>,
+    pub(super) frozen: &'a FxHashMap<Var, Atom>,
+}
+
+impl Again<'_> {
+    fn block(&self, block: &mut Block) {
+        gradus_core::traverse::with_stack(|| {
+            let mut b = Builder::new();
+            for mut stmt in std::mem::take(&mut block.stmts) {
+                b.span = stmt.span;
+                stmt.op.blocks_mut().into_iter().for_each(|inner| self.block(inner));
+                match stmt.op {
+                    Op::Add { acc, .. } if self.settled.contains(&acc) => {}
+                    Op::Call { function, args } => self.call(&mut b, function, &args, stmt.binds),
+                    op => b.stmt(Stmt { op, ..stmt }),
+                }
+            }
+            block.stmts = b.pop(Vec::new()).stmts;
+        })
+    }
+
+    /// A call that would add to something settled adds to a stand-in.
+    fn call(&self, b: &mut Builder, function: FunctionId, args: &[Atom], binds: Vec<Var>) {
+        let mut args = args.to_vec();
+        let mut stand_ins = Vec::new();
+        for arg in &mut args {
+            if let Some(acc) = arg.var().filter(|v| v.ty.accumulator && self.settled.contains(v)) {
+                let Some(shape) = self.frozen.get(&acc) else {
+                    gradus_source::bug!("the accumulator {} is settled but not frozen", acc.name);
+                };
+                let zero = b.zeros_like(*shape);
+                let stand_in = b.open(acc.name, zero);
+                *arg = stand_in.into();
+                stand_ins.push(stand_in);
+            }
+        }
+        b.bind(binds, Op::Call { function, args });
+        for stand_in in stand_ins {
+            b.freeze(stand_in);
+        }
+    }
+}
+
+/// Notes in the loops of the forward sweep that they are run again.
+pub(super) fn mark_replayed(stmts: &mut [Stmt], replayed: &FxHashSet<Var>) {
+    gradus_core::traverse::with_stack(|| {
+        for stmt in stmts {
+            if let Op::For(l) = &mut stmt.op {
+                l.replayed |= replayed.contains(&l.index);
+            }
+            for block in stmt.op.blocks_mut() {
+                mark_replayed(&mut block.stmts, replayed);
+            }
+        }
+    })
+}
+
+/// Makes a loop collect its state at the start of each iteration; gives the arrays, one for each state variable.
+fn collect_state(binds: &mut Vec<Var>, carried: &[(Var, Atom)], body: &mut Block) -> Vec<Atom> {
+    let mut saved = Vec::new();
+    for (var, _) in carried {
+        let all = Var::fresh(var.name.with("_saved"), var.ty.in_array());
+        body.results.push((*var).into());
+        binds.push(all);
+        saved.push(all.into());
+    }
+    saved
+}
+
+/// Makes a `while` count its iterations in a last state variable; gives the count.
+fn count_iterations(binds: &mut Vec<Var>, carried: &mut Vec<(Var, Atom)>, body: &mut Block, b: &mut Builder) -> Var {
+    let counter = Var::fresh("steps", Type::INT);
+    let count = Var::fresh("steps", Type::INT);
+    b.push();
+    let next = b.scalar(Prim::AddInt, &[counter.into(), Atom::Int(1)]);
+    body.stmts.extend(b.pop(Vec::new()).stmts);
+    body.results.insert(carried.len() + 1, next);
+    binds.insert(carried.len(), count);
+    carried.push((counter, Atom::Int(0)));
+    count
+}

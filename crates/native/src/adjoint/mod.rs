@@ -1,0 +1,362 @@
+//! Reverse mode on flow, by structure: no tape, no identifiers.
+//!
+//! A block is run forwards, then its statements are taken backwards; both sweeps stand in the same block, so the second sees what
+//! the first computed. For a statement with a block inside, the second sweep runs that block again (forwards and backwards) where it
+//! needs its variables. So
+//!
+//! - straight-line code: partial derivatives stay in registers;
+//! - a loop without state: its adjoint is again such a loop, and nothing is stored;
+//! - a loop with state: the forward sweep also collects the state at the start of each iteration; the adjoint loop goes from the last
+//!   to the first and carries the state's adjoint. A `while` does the same and counts;
+//! - what a nested block reads from outside: an accumulator, one number or an array in the shape of what is read;
+//! - accumulators themselves: after `y = freeze acc` has been passed backwards, the adjoint of every `add` into `acc` is a read
+//!   of `y`'s adjoint;
+//! - calls: the adjoint of a function takes what the function took and the adjoints of its results, adds to the adjoints of
+//!   array parameters in place, and returns those of numbers.
+//!
+//! Adjoints that are zero are absent, and so is all code that would compute with them. Only active variables (see `activity`) have any.
+
+mod calls;
+mod control;
+
+use crate::flow::walk::{free_vars, Renaming};
+use crate::flow::*;
+use crate::partials::{partial, times};
+use gradus_core::Prim;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// The adjoints of functions that were made so far.
+#[derive(Default)]
+pub struct Adjoints {
+    table: FxHashMap<calls::Key, FunctionId>,
+}
+
+/// Writes to `b` the block and then its reverse sweep. `seed` gives, for the values of the block's results, their adjoints (`None`: zero).
+/// The result is the block's results and the adjoints of the variables `wrt`.
+pub fn reverse(
+    b: &mut Builder,
+    module: &mut Module,
+    adjoints: &mut Adjoints,
+    block: Block,
+    wrt: &[Var],
+    seed: impl FnOnce(&mut Builder, &[Atom]) -> Vec<Option<Atom>>,
+) -> (Vec<Atom>, Vec<Atom>) {
+    let mut active: FxHashSet<Var> = wrt.iter().copied().filter(|v| v.ty.is_real()).collect();
+    crate::activity::propagate(&block, &mut active);
+    let start = b.len();
+    let mut sweep = Sweep::new(b, module, adjoints, active);
+    let results = block.results.clone();
+    let records = sweep.forward(block.stmts);
+    let seeds = seed(sweep.b, &results);
+    sweep.seed(&results, &seeds);
+    sweep.backward(records);
+    let found = wrt.iter().map(|v| sweep.take_or_zero(*v)).collect();
+    let replayed = sweep.replayed;
+    let mut stmts = b.split_off(start);
+    control::mark_replayed(&mut stmts, &replayed);
+    b.stmts(stmts);
+    (results, found)
+}
+
+/// The function that takes what `function` takes, then adjoints for its real results, and gives what it gives, then the adjoints
+/// of its real parameters.
+pub fn of_function(module: &mut Module, adjoints: &mut Adjoints, function: FunctionId) -> FunctionId {
+    let primal = module.function(function).clone();
+    let mut renaming = Renaming::default();
+    let mut params = Vec::new();
+    for param in &primal.params {
+        let new = param.refresh();
+        renaming.map.insert(*param, new.into());
+        params.push(new);
+    }
+    let wrt: Vec<Var> = params.iter().copied().filter(|p| p.ty.is_real()).collect();
+    let seeds: Vec<Option<Var>> =
+        primal.results.iter().map(|ty| ty.is_real().then(|| Var::fresh("result_adj", *ty))).collect();
+    params.extend(seeds.iter().flatten());
+    let body = renaming.block(&primal.body);
+    let mut b = Builder::new();
+    let seed = |_: &mut Builder, _: &[Atom]| seeds.iter().map(|s| s.map(Atom::Var)).collect();
+    let (values, adjs) = reverse(&mut b, module, adjoints, body, &wrt, seed);
+    let body = b.pop([values, adjs].concat());
+    let results = [primal.results, wrt.iter().map(|v| v.ty).collect()].concat();
+    module.functions.push(Function { name: primal.name.with("_vjp"), params, results, body });
+    FunctionId(module.functions.len() - 1)
+}
+
+/// What is known of the adjoint of a variable. Nothing: it is zero.
+#[derive(Clone, Copy)]
+enum Adj {
+    Value(Atom),
+    /// An accumulator, which more may be added to.
+    Open(Var),
+}
+
+/// What the forward sweep leaves for the backward sweep of a statement.
+enum Record {
+    Plain,
+    /// A loop with state: the state at the start of each iteration, and how many there were.
+    Loop { saved: Vec<Atom>, count: Atom },
+}
+
+struct Sweep<'a> {
+    b: &'a mut Builder,
+    module: &'a mut Module,
+    adjoints: &'a mut Adjoints,
+    active: FxHashSet<Var>,
+    adj: FxHashMap<Var, Adj>,
+    /// For accumulators of the program: the adjoint of what they are frozen to.
+    sums: FxHashMap<Var, Atom>,
+    /// Accumulators whose additions have already been made: a block that is run again must not repeat them.
+    settled: FxHashSet<Var>,
+    /// What accumulators were frozen to, or something of the same shape.
+    frozen: FxHashMap<Var, Atom>,
+    /// The loops, by their index variables, that the backward sweep runs again.
+    replayed: FxHashSet<Var>,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(b: &'a mut Builder, module: &'a mut Module, adjoints: &'a mut Adjoints, active: FxHashSet<Var>) -> Self {
+        Sweep {
+            b,
+            module,
+            adjoints,
+            active,
+            adj: FxHashMap::default(),
+            sums: FxHashMap::default(),
+            settled: FxHashSet::default(),
+            frozen: FxHashMap::default(),
+            replayed: FxHashSet::default(),
+        }
+    }
+
+    fn is_active(&self, atom: Atom) -> bool {
+        atom.var().is_some_and(|v| self.active.contains(&v))
+    }
+
+    /// The forward sweep over a list of statements.
+    fn forward(&mut self, stmts: Vec<Stmt>) -> Vec<(Stmt, Record)> {
+        stmts
+            .into_iter()
+            .map(|stmt| {
+                self.b.span = stmt.span;
+                let record = self.forward_stmt(&stmt);
+                (stmt, record)
+            })
+            .collect()
+    }
+
+    fn backward(&mut self, records: Vec<(Stmt, Record)>) {
+        for (stmt, record) in records.into_iter().rev() {
+            self.b.span = stmt.span;
+            self.backward_stmt(stmt, record);
+        }
+    }
+
+    fn seed(&mut self, results: &[Atom], seeds: &[Option<Atom>]) {
+        for (result, seed) in results.iter().zip(seeds) {
+            if let Some(seed) = seed {
+                self.add(*result, *seed);
+            }
+        }
+    }
+
+    /// A nested block, run again with the variables of `renaming` replaced, and then backwards.
+    fn replay(&mut self, block: &Block, mut renaming: Renaming, seeds: &[Option<Atom>]) {
+        let copy = renaming.block(block);
+        for (old, new) in &renaming.map {
+            if let (true, Atom::Var(new)) = (self.active.contains(old), new) {
+                self.active.insert(*new);
+            }
+        }
+        let records = self.forward(copy.stmts);
+        self.seed(&copy.results, seeds);
+        self.backward(records);
+    }
+
+    /// Adds to the adjoint of an operand.
+    fn add(&mut self, to: Atom, value: Atom) {
+        let Some(var) = to.var().filter(|v| self.active.contains(v)) else { return };
+        let sum = match self.adj.get(&var).copied() {
+            None => Adj::Value(value),
+            Some(Adj::Value(old)) if !var.ty.is_array() => Adj::Value(self.b.add(old, value)),
+            Some(Adj::Value(old)) => {
+                let acc = self.b.open(var.name.with("_adj"), old);
+                self.b.accumulate(acc, Vec::new(), value);
+                Adj::Open(acc)
+            }
+            Some(Adj::Open(acc)) => {
+                self.b.accumulate(acc, Vec::new(), value);
+                Adj::Open(acc)
+            }
+        };
+        self.adj.insert(var, sum);
+    }
+
+    /// Makes the adjoint of an array something that elements can be added to.
+    fn open(&mut self, var: Var) -> Var {
+        let init = match self.adj.get(&var).copied() {
+            Some(Adj::Open(acc)) => return acc,
+            Some(Adj::Value(value)) => value,
+            None => self.b.zeros_like(var.into()),
+        };
+        let acc = self.b.open(var.name.with("_adj"), init);
+        self.adj.insert(var, Adj::Open(acc));
+        acc
+    }
+
+    fn add_at(&mut self, array: Var, index: &[Atom], value: Atom) {
+        if self.active.contains(&array) {
+            let acc = self.open(array);
+            self.b.accumulate(acc, index.to_vec(), value);
+        }
+    }
+
+    /// The adjoint of a variable whose definition is reached: nothing can be added any more.
+    fn take(&mut self, var: Var) -> Option<Atom> {
+        match self.adj.remove(&var)? {
+            Adj::Value(value) => Some(value),
+            Adj::Open(acc) => Some(self.b.freeze(acc)),
+        }
+    }
+
+    fn take_or_zero(&mut self, var: Var) -> Atom {
+        match self.take(var) {
+            Some(value) => value,
+            None => self.b.zeros_like(var.into()),
+        }
+    }
+
+    /// Runs `work`, which writes a statement with nested blocks. What these read from outside gets accumulators before it; numbers
+    /// are read back after it.
+    fn around(&mut self, free: &[Var], work: impl FnOnce(&mut Self)) {
+        let mut sums = Vec::new();
+        for var in free.iter().copied() {
+            if !self.active.contains(&var) || var.ty.accumulator {
+                continue;
+            }
+            if var.ty.is_array() {
+                self.open(var);
+            } else if !matches!(self.adj.get(&var), Some(Adj::Open(_))) {
+                let before = self.adj.remove(&var);
+                let acc = self.b.open(var.name.with("_adj"), Atom::Real(0.0));
+                self.adj.insert(var, Adj::Open(acc));
+                sums.push((var, acc, before));
+            }
+        }
+        work(self);
+        for (var, acc, before) in sums {
+            let total = self.b.freeze(acc);
+            match before {
+                Some(before) => self.adj.insert(var, before),
+                None => self.adj.remove(&var),
+            };
+            self.add(var.into(), total);
+        }
+    }
+
+    /// The adjoint statements of one statement.
+    fn backward_stmt(&mut self, stmt: Stmt, record: Record) {
+        match (&stmt.op, &stmt.binds[..]) {
+            (Op::Scalar { prim, args }, [y]) => {
+                let Some(y_adj) = self.take(*y) else { return };
+                for (i, arg) in args.iter().enumerate().filter(|(_, a)| self.is_active(**a)).collect::<Vec<_>>() {
+                    if let Some(slope) = partial(self.b, *prim, args, i) {
+                        let contribution = times(self.b, slope, y_adj);
+                        self.add(*arg, contribution);
+                    }
+                }
+            }
+            (Op::Select { cond, then, otherwise }, [y]) => {
+                let Some(y_adj) = self.take(*y) else { return };
+                if self.is_active(*then) {
+                    let taken = self.b.select(*cond, y_adj, Atom::Real(0.0));
+                    self.add(*then, taken);
+                }
+                if self.is_active(*otherwise) {
+                    let taken = self.b.select(*cond, Atom::Real(0.0), y_adj);
+                    self.add(*otherwise, taken);
+                }
+            }
+            (Op::Get { array, index }, [y]) => {
+                if let Some(y_adj) = self.take(*y) {
+                    self.add_at(*array, index, y_adj);
+                }
+            }
+            (Op::Set { array, index, value }, [y]) => {
+                let Some(y_adj) = self.take(*y) else { return };
+                if self.is_active(*value) {
+                    let value_adj = self.b.get(y_adj, index.clone());
+                    self.add(*value, value_adj);
+                }
+                if let (true, Some(y_adj)) = (self.active.contains(array), y_adj.var()) {
+                    let zero = self.b.zeros_like(*value);
+                    let rest = self.b.set(y_adj, index.clone(), zero);
+                    self.add((*array).into(), rest.into());
+                }
+            }
+            (Op::Fill { value, .. }, [y]) => {
+                if let Some(Atom::Var(y_adj)) = self.take(*y) {
+                    if self.is_active(*value) {
+                        let total = sum_all(self.b, y_adj);
+                        self.add(*value, total);
+                    }
+                }
+            }
+            (Op::Literal { items, .. }, [y]) => {
+                let Some(y_adj) = self.take(*y) else { return };
+                for (i, item) in items.iter().enumerate() {
+                    if self.is_active(*item) {
+                        let item_adj = self.b.get(y_adj, vec![Atom::Int(i as i64)]);
+                        self.add(*item, item_adj);
+                    }
+                }
+            }
+            (Op::Dim { .. } | Op::Check { .. }, _) => {}
+            (Op::If { .. }, _) => self.backward_if(stmt),
+            (Op::For(_) | Op::While(_), _) => self.backward_loop(stmt, record),
+            (Op::Call { function, args }, binds) => self.backward_call(*function, args, binds),
+            (Op::Freeze { acc }, [y]) => {
+                if let Some(y_adj) = self.take(*y) {
+                    self.sums.insert(*acc, y_adj);
+                }
+            }
+            (Op::Add { acc, index, value }, _) => {
+                if let (Some(sum), true) = (self.sums.get(acc).copied(), self.is_active(*value)) {
+                    let value_adj = self.b.get(sum, index.clone());
+                    self.add(*value, value_adj);
+                }
+            }
+            (Op::Open { init }, [acc]) => {
+                if let Some(sum) = self.sums.remove(acc) {
+                    self.add(*init, sum);
+                }
+            }
+            (op, _) => gradus_source::bug!("a flow statement binds the wrong number of variables: {op:?}"),
+        }
+    }
+}
+
+/// The sum of all numbers of an array.
+fn sum_all(b: &mut Builder, array: Var) -> Atom {
+    fn nest(b: &mut Builder, array: Var, acc: Var, index: Vec<Atom>) {
+        if index.len() == array.ty.rank as usize {
+            let element = b.get(array.into(), index);
+            b.accumulate(acc, Vec::new(), element);
+            return;
+        }
+        let count = b.dim(array, index.len() as u8);
+        let i = Var::fresh("i", Type::INT);
+        b.push();
+        nest(b, array, acc, [index, vec![i.into()]].concat());
+        let body = b.pop(Vec::new());
+        b.for_loop(i, count, Vec::new(), body);
+    }
+    let acc = b.open("sum".into(), Atom::Real(0.0));
+    nest(b, array, acc, Vec::new());
+    b.freeze(acc)
+}
+
+/// The variables that a nested block takes from outside, without those that its statement binds for it.
+fn outer_vars(block: &Block, params: &[Var]) -> Vec<Var> {
+    free_vars(block).into_iter().filter(|v| !params.contains(v)).collect()
+}

@@ -1,0 +1,72 @@
+//! Partial derivatives of primitives, written as flow from the formulas of the primitive table.
+
+use crate::flow::{Atom, Builder, Type};
+use gradus_core::build::At;
+use gradus_core::traverse::with_stack;
+use gradus_core::{Literal, Prim, Term, TermKind};
+use rustc_hash::FxHashMap;
+
+/// The partial derivative of a primitive in argument `i` at the arguments; `None` if it has none.
+pub fn partial(b: &mut Builder, prim: Prim, args: &[Atom], i: usize) -> Option<Atom> {
+    let at = At(b.span);
+    let mut vars = FxHashMap::default();
+    let terms: Vec<Term> = args
+        .iter()
+        .map(|atom| match atom {
+            Atom::Real(x) => at.real(*x),
+            Atom::Int(k) => at.int(*k),
+            Atom::Bool(x) => at.bool(*x),
+            Atom::Var(_) => {
+                let var = gradus_core::Var::fresh("x");
+                vars.insert(var.clone(), *atom);
+                at.var(&var)
+            }
+        })
+        .collect();
+    let term = prim.info().partials?(at, &terms).into_iter().nth(i).flatten()?;
+    Some(formula(b, &term, &vars))
+}
+
+/// A formula on numbers as flow. Where it branches, only the side taken is computed: the other may be no number, and its own
+/// derivative would spoil the result.
+fn formula(b: &mut Builder, term: &Term, vars: &FxHashMap<gradus_core::Var, Atom>) -> Atom {
+    with_stack(|| match &*term.kind {
+        TermKind::Var(v, _) => match vars.get(v) {
+            Some(atom) => *atom,
+            None => gradus_source::bug!("a partial derivative mentions the unknown variable {v:?}"),
+        },
+        TermKind::Literal(Literal::Real(x)) => Atom::Real(*x),
+        TermKind::Literal(Literal::Int(k)) => Atom::Int(*k),
+        TermKind::Literal(Literal::Bool(x)) => Atom::Bool(*x),
+        TermKind::Prim { prim, args, .. } => {
+            let args: Vec<Atom> = args.iter().map(|t| formula(b, t, vars)).collect();
+            b.scalar(*prim, &args)
+        }
+        TermKind::If { condition, then, otherwise } => match formula(b, condition, vars) {
+            Atom::Bool(true) => formula(b, then, vars),
+            Atom::Bool(false) => formula(b, otherwise, vars),
+            cond => {
+                b.push();
+                let result = formula(b, then, vars);
+                let then = b.pop(vec![result]);
+                b.push();
+                let result = formula(b, otherwise, vars);
+                let otherwise = b.pop(vec![result]);
+                match (&then.stmts[..], &otherwise.stmts[..]) {
+                    ([], []) => b.select(cond, then.results[0], otherwise.results[0]),
+                    _ => b.branch(cond, then, otherwise)[0],
+                }
+            }
+        },
+        _ => gradus_source::bug!("a partial derivative is not a formula on numbers"),
+    })
+}
+
+/// `slope * adj`, with the slopes that cost nothing written so.
+pub fn times(b: &mut Builder, slope: Atom, adj: Atom) -> Atom {
+    if slope.is_real(-1.0) {
+        return b.scalar(Prim::NegReal, &[adj]);
+    }
+    debug_assert_eq!(slope.ty(), Type::REAL);
+    b.mul(slope, adj)
+}
