@@ -237,8 +237,7 @@ impl Push<'_> {
     }
 
     fn call(&mut self, function: FunctionId, args: Vec<Atom>, mut binds: Vec<Var>) {
-        let active: Vec<bool> =
-            args.iter().map(|a| a.var().is_some_and(|v| self.active.contains(&v))).collect();
+        let active: Vec<bool> = args.iter().map(|a| a.var().is_some_and(|v| self.active.contains(&v))).collect();
         if !active.contains(&true) {
             self.b.bind(binds, Op::Call { function, args });
             return;

@@ -95,7 +95,10 @@ enum Adj {
 enum Record {
     Plain,
     /// A loop with state: the state at the start of each iteration, and how many there were.
-    Loop { saved: Vec<Atom>, count: Atom },
+    Loop {
+        saved: Vec<Atom>,
+        count: Atom,
+    },
 }
 
 struct Sweep<'a> {

@@ -1,0 +1,157 @@
+//! Fusion: a loop that only builds arrays which one later loop of the same length reads, each element in its own iteration, is
+//! run inside that loop, and the arrays are never made.
+
+use crate::flow::walk::{count_uses, Renaming};
+use crate::flow::*;
+use gradus_core::traverse::with_stack;
+
+pub fn run(block: &mut Block) {
+    with_stack(|| {
+        for stmt in &mut block.stmts {
+            stmt.op.blocks_mut().into_iter().for_each(run);
+        }
+        // From the last producer to the first, so that chains of maps become one loop.
+        for at in (0..block.stmts.len()).rev() {
+            if let Some(consumer) = consumer_of(block, at) {
+                fuse(block, at, consumer);
+            }
+        }
+    })
+}
+
+/// The loop that alone reads what the loop at `at` builds.
+fn consumer_of(block: &Block, at: usize) -> Option<usize> {
+    let Stmt { binds, op: Op::For(producer), .. } = &block.stmts[at] else { return None };
+    if !producer.carried.is_empty() || binds.is_empty() || adds_outside(&producer.body) {
+        return None;
+    }
+    let all = count_uses(block);
+    let uses: usize = binds.iter().map(|v| all.get(v).copied().unwrap_or(0)).sum();
+    (at + 1..block.stmts.len()).find(|later| match &block.stmts[*later].op {
+        Op::For(consumer) => {
+            uses > 0 && consumer.count == producer.count && reads(&consumer.body, binds, consumer.index) == uses
+        }
+        _ => false,
+    })
+}
+
+fn adds_outside(block: &Block) -> bool {
+    walk::free_vars(block).iter().any(|v| v.ty.accumulator)
+}
+
+/// How many reads of the arrays at the loop's own index are in a block.
+fn reads(block: &Block, arrays: &[Var], index: Var) -> usize {
+    with_stack(|| {
+        let own = |stmt: &Stmt| match &stmt.op {
+            Op::Get { array, index: i } => usize::from(arrays.contains(array) && i.first() == Some(&Atom::Var(index))),
+            op => op.blocks().iter().map(|(b, _)| reads(b, arrays, index)).sum(),
+        };
+        block.stmts.iter().map(own).sum()
+    })
+}
+
+fn fuse(block: &mut Block, at: usize, consumer: usize) {
+    let stmt = block.stmts[at].clone();
+    let Op::For(producer) = &stmt.op else { return };
+    let Op::For(target) = &mut block.stmts[consumer].op else { return };
+    let mut renaming = Renaming::default();
+    renaming.map.insert(producer.index, target.index.into());
+    let mut front = renaming.block(&producer.body);
+    let elements: Vec<(Var, Atom)> = stmt.binds.iter().copied().zip(front.results.iter().copied()).collect();
+    let mut replaced = Renaming::default();
+    see_through(&mut target.body, &elements, &mut replaced);
+    front.stmts.append(&mut target.body.stmts);
+    target.body.stmts = front.stmts;
+    target.replayed &= producer.replayed || !can_fail(&producer.body);
+    block.stmts[at] = Stmt { binds: Vec::new(), op: nothing(), span: stmt.span };
+}
+
+fn can_fail(block: &Block) -> bool {
+    block
+        .stmts
+        .iter()
+        .any(|s| matches!(s.op, Op::Check { .. } | Op::Call { .. }) || s.op.blocks().iter().any(|(b, _)| can_fail(b)))
+}
+
+/// A statement without effect, which the next cleaning takes out.
+fn nothing() -> Op {
+    Op::Check { cond: Atom::Bool(true), failure: Failure::Match }
+}
+
+/// Replaces reads of the arrays by the elements that are now at hand.
+fn see_through(block: &mut Block, elements: &[(Var, Atom)], replaced: &mut Renaming) {
+    with_stack(|| {
+        let mut out = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            let found = match &stmt.op {
+                Op::Get { array, index } => {
+                    elements.iter().find(|(a, _)| a == array).map(|(_, element)| (*element, index[1..].to_vec()))
+                }
+                _ => None,
+            };
+            match found {
+                Some((element, rest)) if rest.is_empty() => {
+                    replaced.map.insert(stmt.binds[0], element);
+                }
+                Some((Atom::Var(row), rest)) => {
+                    let index = rest.iter().map(|a| replaced.atom(*a)).collect();
+                    out.push(Stmt { op: Op::Get { array: row, index }, ..stmt });
+                }
+                _ => {
+                    // Operands may be numbers that were read: replaced through a copy that keeps every binder.
+                    for inner in stmt.op.blocks_mut() {
+                        see_through(inner, elements, replaced);
+                    }
+                    replace_operands(&mut stmt.op, replaced);
+                    out.push(stmt);
+                }
+            }
+        }
+        for result in &mut block.results {
+            *result = replaced.atom(*result);
+        }
+        block.stmts = out;
+    })
+}
+
+/// Replaces the operands of an operation itself.
+fn replace_operands(op: &mut Op, replaced: &Renaming) {
+    let fix = |a: &mut Atom| *a = replaced.atom(*a);
+    let fix_var = |v: &mut Var| {
+        if let Atom::Var(new) = replaced.atom((*v).into()) {
+            *v = new;
+        }
+    };
+    match op {
+        Op::Scalar { args, .. } | Op::Call { args, .. } => args.iter_mut().for_each(fix),
+        Op::Select { cond, then, otherwise } => [cond, then, otherwise].into_iter().for_each(fix),
+        Op::Dim { array, .. } => fix_var(array),
+        Op::Get { array, index } => {
+            fix_var(array);
+            index.iter_mut().for_each(fix);
+        }
+        Op::Set { array, index, value } => {
+            fix_var(array);
+            index.iter_mut().for_each(fix);
+            fix(value);
+        }
+        Op::Fill { dims, value } => {
+            dims.iter_mut().for_each(fix);
+            fix(value);
+        }
+        Op::Literal { items, .. } => items.iter_mut().for_each(fix),
+        Op::Check { cond, .. } | Op::If { cond, .. } => fix(cond),
+        Op::For(l) => {
+            fix(&mut l.count);
+            l.carried.iter_mut().for_each(|(_, init)| fix(init));
+        }
+        Op::While(l) => l.carried.iter_mut().for_each(|(_, init)| fix(init)),
+        Op::Open { init } => fix(init),
+        Op::Add { acc, index, value } => {
+            fix_var(acc);
+            index.iter_mut().for_each(fix);
+            fix(value);
+        }
+        Op::Freeze { acc } => fix_var(acc),
+    }
+}

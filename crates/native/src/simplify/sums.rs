@@ -1,0 +1,169 @@
+//! Sums: state that is only ever added to becomes an accumulator, and additions to a fixed place leave the loop.
+
+use crate::flow::walk::{count_uses, for_each_binder};
+use crate::flow::*;
+use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// `for .. with c = init { .. next = add c e; yield next }` becomes `open init; for .. { .. add e }; freeze`, and the same for
+/// an inner sum that starts from the state, and for an array whose elements are only added to.
+pub fn from_state(block: &mut Block) {
+    with_stack(|| {
+        let mut out = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            stmt.op.blocks_mut().into_iter().for_each(from_state);
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            if let Op::For(l) = &mut stmt.op {
+                let mut i = 0;
+                while i < l.carried.len() {
+                    let (var, init) = l.carried[i];
+                    let acc = Var::fresh(var.name, var.ty.accumulator());
+                    if var.ty.is_real() && rewrite(&mut l.body, var, i, acc) {
+                        let bind = stmt.binds.remove(i);
+                        l.carried.remove(i);
+                        l.body.results.remove(i);
+                        before.push(Stmt { binds: vec![acc], op: Op::Open { init }, span: stmt.span });
+                        after.push(Stmt { binds: vec![bind], op: Op::Freeze { acc }, span: stmt.span });
+                    } else {
+                        i += 1;
+                    }
+                }
+            }
+            out.extend(before);
+            out.push(stmt);
+            out.extend(after);
+        }
+        block.stmts = out;
+    })
+}
+
+/// Rewrites a loop body in which state number `i`, called `c`, is only added to; says whether it is.
+fn rewrite(body: &mut Block, c: Var, i: usize, acc: Var) -> bool {
+    let uses = count_uses(body);
+    let used = |v: Var| uses.get(&v).copied().unwrap_or(0);
+    let Some(next) = body.results.get(i).and_then(|a| a.var()) else { return false };
+    let single = |v: Var| used(v) == 1;
+    if !single(next) {
+        return false;
+    }
+    let find = |v: Var| body.stmts.iter().position(|s| s.binds.contains(&v));
+    let Some(at) = find(next) else { return false };
+    match &body.stmts[at].op {
+        // next = c + e
+        Op::Scalar { prim: Prim::AddReal, args } if single(c) => {
+            let value = match args[..] {
+                [Atom::Var(v), e] if v == c => e,
+                [e, Atom::Var(v)] if v == c => e,
+                _ => return false,
+            };
+            body.stmts[at] =
+                Stmt { binds: Vec::new(), op: Op::Add { acc, index: Vec::new(), value }, span: body.stmts[at].span };
+            true
+        }
+        // inner = open c; ...; next = freeze inner
+        Op::Freeze { acc: inner } if single(c) => {
+            let inner = *inner;
+            let Some(opened) = find(inner) else { return false };
+            if !matches!(&body.stmts[opened].op, Op::Open { init } if *init == Atom::Var(c)) {
+                return false;
+            }
+            body.stmts.remove(at);
+            body.stmts.remove(opened);
+            rename_accumulator(body, inner, acc);
+            true
+        }
+        // old = get c i; sum = add old e; next = set c i sum
+        Op::Set { array, index, value: Atom::Var(sum) } if *array == c && used(c) == 2 && single(*sum) => {
+            let (index, sum) = (index.clone(), *sum);
+            let Some(sum_at) = find(sum) else { return false };
+            let Op::Scalar { prim: Prim::AddReal, args } = &body.stmts[sum_at].op else { return false };
+            let [a, b] = args[..] else { return false };
+            let reads_it = |atom: Atom| {
+                let v = atom.var().filter(|v| single(*v))?;
+                let at = find(v)?;
+                matches!(&body.stmts[at].op, Op::Get { array, index: i } if *array == c && *i == index).then_some(at)
+            };
+            let (read_at, value) = match (reads_it(a), reads_it(b)) {
+                (Some(read_at), _) => (read_at, b),
+                (None, Some(read_at)) => (read_at, a),
+                (None, None) => return false,
+            };
+            body.stmts[at] = Stmt { binds: Vec::new(), op: Op::Add { acc, index, value }, span: body.stmts[at].span };
+            for gone in [sum_at.max(read_at), sum_at.min(read_at)] {
+                body.stmts.remove(gone);
+            }
+            true
+        }
+        _ => false,
+    }
+}
+
+fn rename_accumulator(block: &mut Block, from: Var, to: Var) {
+    with_stack(|| {
+        for stmt in &mut block.stmts {
+            match &mut stmt.op {
+                Op::Add { acc, .. } if *acc == from => *acc = to,
+                Op::Call { args, .. } => {
+                    args.iter_mut().filter(|a| **a == Atom::Var(from)).for_each(|a| *a = to.into());
+                }
+                _ => {}
+            }
+            stmt.op.blocks_mut().into_iter().for_each(|b| rename_accumulator(b, from, to));
+        }
+    })
+}
+
+/// An addition to one element of an accumulator that is the same element in every iteration becomes a sum of its own, added once.
+pub fn out_of_loops(block: &mut Block) {
+    with_stack(|| {
+        let mut out = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            stmt.op.blocks_mut().into_iter().for_each(out_of_loops);
+            let (mut before, mut after) = (Vec::new(), Vec::new());
+            if let Op::For(l) = &mut stmt.op {
+                let mut inside: FxHashSet<Var> = l.carried.iter().map(|(v, _)| *v).chain([l.index]).collect();
+                for_each_binder(&l.body, &mut |v| {
+                    inside.insert(v);
+                });
+                let mut places: FxHashMap<(Var, Vec<Atom>), Var> = FxHashMap::default();
+                let mut order = Vec::new();
+                take_fixed(&mut l.body, &inside, &mut places, &mut order);
+                for (acc, index) in order {
+                    let sum = places[&(acc, index.clone())];
+                    let total = Var::fresh(acc.name, Type::REAL);
+                    let span = stmt.span;
+                    before.push(Stmt { binds: vec![sum], op: Op::Open { init: Atom::Real(0.0) }, span });
+                    after.push(Stmt { binds: vec![total], op: Op::Freeze { acc: sum }, span });
+                    after.push(Stmt { binds: Vec::new(), op: Op::Add { acc, index, value: total.into() }, span });
+                }
+            }
+            out.extend(before);
+            out.push(stmt);
+            out.extend(after);
+        }
+        block.stmts = out;
+    })
+}
+
+/// Redirects the additions to fixed places to sums of their own, at the top of the body.
+fn take_fixed(
+    body: &mut Block,
+    inside: &FxHashSet<Var>,
+    places: &mut FxHashMap<(Var, Vec<Atom>), Var>,
+    order: &mut Vec<(Var, Vec<Atom>)>,
+) {
+    for stmt in &mut body.stmts {
+        let Op::Add { acc, index, .. } = &mut stmt.op else { continue };
+        let full = !index.is_empty() && index.len() == acc.ty.rank as usize;
+        let fixed = !inside.contains(acc) && index.iter().all(|a| a.var().is_none_or(|v| !inside.contains(&v)));
+        if full && fixed {
+            let place = (*acc, std::mem::take(index));
+            let sum = *places.entry(place.clone()).or_insert_with(|| {
+                order.push(place.clone());
+                Var::fresh(acc.name, Type::REAL.accumulator())
+            });
+            *acc = sum;
+        }
+    }
+}
