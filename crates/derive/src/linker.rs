@@ -1,0 +1,313 @@
+//! The linker: makes definitions behind keys, once and on demand, and keeps them.
+
+use crate::custom::CustomRule;
+use crate::expand::Expander;
+use crate::mode::rules;
+use crate::scope::{add_binders, for_each_lambda, Scope};
+use crate::types::Contents;
+use crate::{Made, Refusal};
+use gradus_core::build::At;
+use gradus_core::traverse::free_vars;
+use gradus_core::{
+    instance, Body, Def, Definition, Definitions, Global, Lambda, Mode, Program, Scheme, Symbol, Term, TermKind, Type,
+    TypeDecl, TypeName, Var,
+};
+use gradus_source::{Diagnostic, Span};
+use rustc_hash::FxHashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// What the user chose.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The mode of `grad`, `value_and_grad`, `vjp`, `pullback` and what is built on them: `--ad`.
+    pub reverse: Mode,
+    /// Whether every definition is checked by `core::check` when it is made.
+    pub check: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { reverse: Mode::Monadic, check: cfg!(debug_assertions) }
+    }
+}
+
+/// See the crate's documentation. Cheap to ask again: every answer is kept.
+pub struct Linker {
+    program: Arc<Program>,
+    settings: Settings,
+    made: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    definitions: FxHashMap<Global, Arc<Definition>>,
+    /// Definitions that are no part of the program's text: functions under derivative forms, custom rules.
+    hidden: FxHashMap<Global, Arc<Definition>>,
+    declarations: FxHashMap<TypeName, Arc<TypeDecl>>,
+    contents: FxHashMap<TypeName, Contents>,
+    /// By address. The function is kept too, so that no other can get its address.
+    scopes: FxHashMap<usize, (Arc<Lambda>, Scope)>,
+    images: FxHashMap<(usize, Mode), Arc<Lambda>>,
+    expanded_terms: usize,
+}
+
+fn address(lambda: &Arc<Lambda>) -> usize {
+    Arc::as_ptr(lambda) as usize
+}
+
+impl Linker {
+    pub fn new(program: Arc<Program>, settings: Settings) -> Self {
+        let mut kept = Kept::default();
+        let own = [Mode::Monadic].into_iter().filter_map(|m| rules(m, Span::default()).ok());
+        for decl in own.flat_map(|mode| mode.declarations()) {
+            kept.declarations.insert(decl.name.clone(), Arc::new(decl));
+        }
+        for decl in TypeDecl::builtin().into_iter().chain(program.types.values().cloned()) {
+            kept.declarations.insert(decl.name.clone(), Arc::new(decl));
+        }
+        Linker { program, settings, made: Mutex::new(kept) }
+    }
+
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        // A poisoned lock means a panic elsewhere; what is kept is still whole, since entries are added in one step.
+        self.made.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn known_declaration(&self, name: &TypeName) -> Option<Arc<TypeDecl>> {
+        self.kept().declarations.get(name).cloned()
+    }
+
+    pub(crate) fn keep_declaration(&self, decl: Arc<TypeDecl>) {
+        self.kept().declarations.insert(decl.name.clone(), decl);
+    }
+
+    pub(crate) fn known_contents(&self, name: &TypeName) -> Option<Contents> {
+        self.kept().contents.get(name).copied()
+    }
+
+    pub(crate) fn keep_contents(&self, name: &TypeName, contents: Contents) {
+        self.kept().contents.insert(name.clone(), contents);
+    }
+
+    pub(crate) fn hidden(&self, global: &Global) -> Option<Arc<Definition>> {
+        self.kept().hidden.get(global).cloned()
+    }
+
+    /// Adds a definition that the program does not have, under a name that no program can write.
+    pub(crate) fn hide(&self, name: Symbol, types: Arc<[Type]>, ty: Type, term: Term) -> Made<Global> {
+        let global = Global::Source { name, types };
+        let definition = Definition { global: global.clone(), ty, term: Some(term) };
+        self.finish(&definition)?;
+        self.kept().hidden.insert(global.clone(), Arc::new(definition));
+        Ok(global)
+    }
+
+    /// A term of the program that is no definition (`show e`), ready to be run: monomorphic, derivative forms expanded.
+    pub fn expand(&self, term: &Term, ty: &Type) -> Result<Term, Box<Diagnostic>> {
+        let number = {
+            let mut kept = self.kept();
+            kept.expanded_terms += 1;
+            kept.expanded_terms
+        };
+        let term =
+            self.expand_instance(format!("item{number}").into(), Arc::from([]), &Scheme::mono(ty.clone()), term)?;
+        self.note_scopes(&term, &FxHashMap::default());
+        Ok(term)
+    }
+
+    fn expand_instance(&self, name: Symbol, types: Arc<[Type]>, scheme: &Scheme, term: &Term) -> Made<Term> {
+        let term = instance::instance(scheme, term, &types);
+        Expander::new(self, name, types, &term).term(&term)
+    }
+
+    /// Tells the linker the types around the functions of a term, so that it can differentiate them when they are met as values.
+    /// Whoever rewrites a definition that came from here does the same with the result. `free`: the types of the free variables.
+    pub fn note_scopes(&self, term: &Term, free: &FxHashMap<Var, Type>) {
+        let mut types = free.clone();
+        add_binders(term, &mut types);
+        let scope: Scope = Arc::new(types);
+        let mut kept = self.kept();
+        for_each_lambda(term, &mut |l| {
+            kept.scopes.insert(address(l), (l.clone(), scope.clone()));
+        });
+    }
+
+    /// What is done with every definition that is made.
+    fn finish(&self, definition: &Definition) -> Made<()> {
+        if let Some(term) = &definition.term {
+            self.note_scopes(term, &FxHashMap::default());
+            if self.settings.check {
+                self.check(definition, term)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Type preservation: the definition has the type that its key promises.
+    fn check(&self, definition: &Definition, term: &Term) -> Made<()> {
+        let mut types = FxHashMap::default();
+        add_binders(term, &mut types);
+        let found = self.type_of(&types, term)?;
+        if found != definition.ty {
+            let what = format!("{:?}", definition.global);
+            let problem = format!("it has type {found:?} instead of {:?}", definition.ty);
+            return Err(Box::new(Refusal::IllTyped { what, problem }));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn make(&self, global: &Global) -> Made<Arc<Definition>> {
+        if let Some(known) = self.kept().definitions.get(global) {
+            return Ok(known.clone());
+        }
+        if let Some(hidden) = self.hidden(global) {
+            return Ok(hidden);
+        }
+        let definition = match global {
+            Global::Source { name, types } => self.make_source(global, name, types)?,
+            Global::Derived { mode, of } => self.make_derived(global, *mode, of)?,
+            Global::Wrapper { name, modes, types } => {
+                let (ty, term) = crate::wrappers::make(self, name, modes, types)?;
+                Definition { global: global.clone(), ty, term: Some(term) }
+            }
+        };
+        self.finish(&definition)?;
+        let definition = Arc::new(definition);
+        self.kept().definitions.insert(global.clone(), definition.clone());
+        Ok(definition)
+    }
+
+    fn make_source(&self, global: &Global, name: &Symbol, types: &Arc<[Type]>) -> Made<Definition> {
+        let def = match self.program.defs.get(name) {
+            Some(def) if def.scheme.vars.len() == types.len() => def,
+            _ => return Err(Box::new(Refusal::UnknownGlobal { global: Box::new(global.clone()) })),
+        };
+        let ty = def.scheme.instantiate(types);
+        let term = match &def.body {
+            Body::Data { .. } => None,
+            Body::Term(term) => {
+                let term = self.expand_instance(name.clone(), types.clone(), &def.scheme, term)?;
+                Some(if has_rules(def) { self.guard_rules(def, types, &ty, term)? } else { term })
+            }
+        };
+        Ok(Definition { global: global.clone(), ty, term })
+    }
+
+    /// A function with a custom rule: its text moves to a hidden definition, which alone has the rule, and is always called
+    /// with all the arguments that the rule speaks of. So the rule is used however the function is passed around or partially applied.
+    fn guard_rules(&self, def: &Def, types: &Arc<[Type]>, ty: &Type, term: Term) -> Made<Term> {
+        let at = At(def.span);
+        let primal = self.hide(primal_name(&def.name), types.clone(), ty.clone(), term)?;
+        let mut params = Vec::new();
+        let mut rest = ty.clone();
+        for _ in 0..def.rules.arity {
+            params.push((Var::fresh("x"), crate::typing::parameter_type(&rest)));
+            rest = crate::typing::result_type(&rest);
+        }
+        let args: Vec<Term> = params.iter().map(|(v, _)| at.var(v)).collect();
+        Ok(at.lambdas(&params, at.apps(at.global(primal), args)))
+    }
+
+    /// The rule of a hidden definition that stands for a function with custom rules.
+    fn custom_rule(&self, of: &Global) -> Made<Option<CustomRule>> {
+        let Global::Source { name, types } = of else { return Ok(None) };
+        let Some(source) = name.strip_suffix(PRIMAL_SUFFIX) else { return Ok(None) };
+        let Some(def) = self.program.defs.get(source) else { return Ok(None) };
+        let hide = |rule: &Option<Term>, suffix: &str| -> Made<Option<Global>> {
+            let Some(term) = rule else { return Ok(None) };
+            let name: Symbol = format!("{source}{suffix}").into();
+            let global = Global::Source { name: name.clone(), types: types.clone() };
+            if self.hidden(&global).is_some() {
+                return Ok(Some(global));
+            }
+            let term = self.expand_instance(name.clone(), types.clone(), &def.scheme, term)?;
+            let mut vars = FxHashMap::default();
+            add_binders(&term, &mut vars);
+            let ty = self.type_of(&vars, &term)?;
+            self.hide(name, types.clone(), ty, term).map(Some)
+        };
+        let reverse = hide(&def.rules.reverse, "#derivative")?;
+        let forward = hide(&def.rules.forward, "#tangent")?;
+        CustomRule::new(self, of.clone(), def, types, reverse, forward).map(Some)
+    }
+
+    fn make_derived(&self, global: &Global, mode: Mode, of: &Arc<Global>) -> Made<Definition> {
+        let source = self.make(of)?;
+        let span = source.term.as_ref().map_or(Span::default(), |t| t.span);
+        let at = At(span);
+        let rules = rules(mode, span)?;
+        let ty = self.image(rules, &source.ty);
+        if let Some(rule) = self.custom_rule(of)? {
+            return Ok(Definition { global: global.clone(), ty, term: Some(rules.custom(self, &rule)?) });
+        }
+        let original = || at.global((**of).clone());
+        let term = match source.term.as_ref().map(|t| &*t.kind) {
+            // K section 7.5: the derivative of a library function, from its text alone.
+            Some(TermKind::Lambda(lambda)) => {
+                let scope = self.scope(lambda);
+                at.term(TermKind::Lambda(rules.lambda(self, &scope, lambda)?))
+            }
+            // No input reaches a definition that is no function, so its derivative is zero.
+            _ if self.contents(&source.ty).is_data() => crate::wrappers::lift(self, at, mode, &source.ty, original())?,
+            // A function that is computed when the program starts: its value is differentiated.
+            _ => at.term(TermKind::Lift { under: vec![], mode, ty: source.ty.clone(), term: original() }),
+        };
+        Ok(Definition { global: global.clone(), ty, term: Some(term) })
+    }
+
+    /// The types of the variables around a function.
+    pub(crate) fn scope(&self, lambda: &Arc<Lambda>) -> Scope {
+        match self.kept().scopes.get(&address(lambda)) {
+            Some((_, scope)) => scope.clone(),
+            None => gradus_source::bug!("a function that the linker has not seen: `note_scopes` was not called"),
+        }
+    }
+
+    fn differentiate_lambda(&self, lambda: &Arc<Lambda>, mode: Mode) -> Made<Arc<Lambda>> {
+        let key = (address(lambda), mode);
+        if let Some(known) = self.kept().images.get(&key) {
+            return Ok(known.clone());
+        }
+        let scope = self.scope(lambda);
+        let rules = rules(mode, lambda.body.span)?;
+        let image = rules.lambda(self, &scope, lambda)?;
+        let term = Term::new(TermKind::Lambda(image.clone()), lambda.body.span);
+        let free =
+            free_vars(&term).into_iter().filter_map(|v| scope.get(&v).map(|ty| (v, self.image(rules, ty)))).collect();
+        self.note_scopes(&term, &free);
+        self.kept().images.insert(key, image.clone());
+        Ok(image)
+    }
+}
+
+const PRIMAL_SUFFIX: &str = "#primal";
+
+fn primal_name(name: &Symbol) -> Symbol {
+    format!("{name}{PRIMAL_SUFFIX}").into()
+}
+
+fn has_rules(def: &Def) -> bool {
+    def.rules.reverse.is_some() || def.rules.forward.is_some()
+}
+
+impl Definitions for Linker {
+    fn definition(&self, global: &Global) -> Result<Arc<Definition>, Box<Diagnostic>> {
+        Ok(self.make(global)?)
+    }
+
+    fn type_decl(&self, name: &TypeName) -> Result<Arc<TypeDecl>, Box<Diagnostic>> {
+        Ok(self.declaration(name)?)
+    }
+
+    fn differentiate(&self, lambda: &Arc<Lambda>, mode: Mode) -> Result<Arc<Lambda>, Box<Diagnostic>> {
+        Ok(self.differentiate_lambda(lambda, mode)?)
+    }
+}

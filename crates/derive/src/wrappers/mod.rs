@@ -1,0 +1,90 @@
+//! The polytypic wrappers (K Fig. 1 and 15), each written as core code from a type: what stands between a translated function and a user
+//! who thinks in values, tangents and cotangents.
+
+mod families;
+mod flat;
+mod polytypic;
+
+use crate::mode::{rules, ModeRules};
+use crate::{forms, Linker, Made, Refusal};
+use gradus_core::build::At;
+use gradus_core::{Global, Mode, Term, Type};
+use gradus_source::Span;
+use std::sync::Arc;
+
+pub use families::{DELTA, INIT_VARS, LIFT, LOOKUP, PRIMAL, SEED, ZIP};
+pub use flat::{transpose, unit_vector, COUNT, FLATTEN, ONE_HOT, UNFLATTEN};
+
+/// The type of a wrapper, without making it.
+pub fn type_of(linker: &Linker, name: &'static str, modes: &[Mode], types: &[Type]) -> Made<Type> {
+    if let (Some(family), [ty]) = (families::family(name, modes)?, types) {
+        return family.type_at(linker, ty);
+    }
+    if let Some(ty) = flat::type_of(linker, name, modes, types)? {
+        return Ok(ty);
+    }
+    if let Some(ty) = forms::type_of(linker, name, modes, types)? {
+        return Ok(ty);
+    }
+    match helper(name, modes)? {
+        Some((ty, _)) => Ok(ty),
+        None => Err(unknown(name, modes, types)),
+    }
+}
+
+/// The type and the text of a wrapper.
+pub fn make(linker: &Linker, name: &'static str, modes: &[Mode], types: &[Type]) -> Made<(Type, Term)> {
+    if let (Some(family), [ty]) = (families::family(name, modes)?, types) {
+        return Ok((family.type_at(linker, ty)?, family.make(linker, ty)?));
+    }
+    if let Some(ty) = flat::type_of(linker, name, modes, types)? {
+        return Ok((ty, flat::make(linker, name, modes, types)?));
+    }
+    if let Some(ty) = forms::type_of(linker, name, modes, types)? {
+        return Ok((ty, forms::make(linker, name, modes, types)?));
+    }
+    helper(name, modes)?.ok_or_else(|| unknown(name, modes, types))
+}
+
+fn helper(name: &str, modes: &[Mode]) -> Made<Option<(Type, Term)>> {
+    match modes {
+        [mode] => Ok(rules(*mode, Span::default())?.helper(name)),
+        _ => Ok(None),
+    }
+}
+
+fn unknown(name: &'static str, modes: &[Mode], types: &[Type]) -> Box<Refusal> {
+    let global = Global::Wrapper { name, modes: modes.to_vec(), types: types.into() };
+    Box::new(Refusal::UnknownGlobal { global: Box::new(global) })
+}
+
+pub fn global(at: At, name: &'static str, modes: &[Mode], types: impl Into<Arc<[Type]>>) -> Term {
+    at.global(Global::Wrapper { name, modes: modes.to_vec(), types: types.into() })
+}
+
+/// A wrapper at a type, applied.
+pub fn call(at: At, name: &'static str, modes: &[Mode], ty: &Type, args: impl IntoIterator<Item = Term>) -> Term {
+    at.apps(global(at, name, modes, [ty.clone()]), args)
+}
+
+/// A value of data type with zero derivatives: K's `initZeros`, N's `z`.
+pub fn lift(linker: &Linker, at: At, mode: Mode, ty: &Type, value: Term) -> Made<Term> {
+    if linker.contents(ty).is_leaf() {
+        return Ok(value);
+    }
+    if *ty == Type::Real {
+        return Ok(rules(mode, at.0)?.constant(at, value));
+    }
+    Ok(at.app(global(at, LIFT, &[mode], [ty.clone()]), value))
+}
+
+/// The primal part of a value of data type: K's `primal`, N's `p`.
+pub fn primal(linker: &Linker, at: At, mode: &dyn ModeRules, ty: &Type, dual: Term) -> Made<Term> {
+    if linker.contents(ty).is_leaf() {
+        return Ok(dual);
+    }
+    if *ty == Type::Real {
+        return Ok(mode.primal(at, dual));
+    }
+    Ok(at.app(global(at, PRIMAL, &[mode.mode()], [ty.clone()]), dual))
+}
