@@ -24,6 +24,12 @@ pub trait Definitions {
 
     /// The image of a function under a mode; free variables keep their numbers and have translated types.
     fn differentiate(&self, lambda: &Arc<Lambda>, mode: Mode) -> Result<Arc<Lambda>, Box<Diagnostic>>;
+
+    /// The types of the variables around a function (others may be among them), if the linker has seen it. A variable's number does
+    /// not tell its type, since a function and its images under modes share their variables.
+    fn variable_types(&self, _lambda: &Arc<Lambda>) -> Option<Arc<rustc_hash::FxHashMap<crate::Var, Type>>> {
+        None
+    }
 }
 
 /// Types of local variables, for passes that need the type of a term.
