@@ -59,6 +59,12 @@ pub trait Vect: ModeRules {
 
     fn zero(&self, at: At) -> Term;
 
+    /// The image of a primitive as a whole, for a mode whose arithmetic is more than a linear combination (`tower`). The
+    /// primals and the duals of the arguments that carry a derivative are atoms.
+    fn primitive(&self, _at: At, _prim: Prim, _primals: &[Term], _duals: &[Option<Term>]) -> Option<Term> {
+        None
+    }
+
     /// `p1 * v1 + ... + pn * vn`. There is at least one summand, coefficients and vectors are atoms, and no coefficient means 1.
     fn combine(&self, at: At, summands: Vec<(Option<Term>, Term)>) -> Term;
 }
@@ -257,6 +263,9 @@ impl<V: Vect> Dual<'_, V> {
                 primals.push(lets.bind(at, "x", &Type::Real, at.proj(dual.clone(), 0)));
                 vects.push(Some(dual));
             }
+        }
+        if let Some(image) = self.mode.primitive(at, prim, &primals, &vects) {
+            return Ok(lets.wrap(at, image));
         }
         let value = lets.bind(at, "y", &Type::Real, watched_prim(at, prim, [], primals.clone()));
         let mut summands = Vec::new();

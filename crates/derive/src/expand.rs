@@ -218,7 +218,7 @@ impl<'a> Expander<'a> {
         let f = self.known_or_bound(at, lets, &Type::fun(a.clone(), Type::Real), f)?;
         let x = Var::fresh("x");
         self.types.insert(x.clone(), a.clone());
-        let gradient = self.form(at, DeriveOp::Grad, &[a.clone()], &[f, at.var(&x)])?;
+        let gradient = self.form(at, DeriveOp::Grad, std::slice::from_ref(a), &[f, at.var(&x)])?;
         Ok(at.lambda(&x, a.clone(), gradient))
     }
 

@@ -18,7 +18,7 @@ pub const JACOBIAN_ROWS: &str = "jacobian_rows";
 pub const JACOBIAN_COLUMNS: &str = "jacobian_columns";
 /// `D_u(a -> b) -> D_m(a -> b) -> a -> real[][]` for the modes `[u, m]`: by pushforward of u or by pullback of m, whichever takes fewer runs
 pub const JACOBIAN: &str = "jacobian";
-/// `int -> (real -> real) -> real -> real[]`, by nested forward mode
+/// `D(real -> real) -> int -> real -> real[]`, for the mode `tower`
 pub const TAYLOR: &str = "taylor";
 /// `D(a -> b) -> a -> D(b) * DeltaState`: the result and the Delta program of one run (K Fig. 12). The reals of the input have the
 /// identifiers from 0 on; the bindings follow, the latest first.
@@ -176,46 +176,4 @@ fn jacobian(linker: &Linker, columns: Mode, rows: Mode, from: &Type, to: &Type) 
             })
         })
     }))
-}
-
-/// The coefficients f^(k)(x) / k!, each derivative by differentiating the function before it. The cost doubles with each order.
-fn taylor() -> Term {
-    let at = At::default();
-    let (real, array) = (Type::Real, Type::array(Type::Real));
-    let function = Type::fun(real.clone(), real.clone());
-    let slope = |f: Term, x: Term| {
-        let lifted = TermKind::Lift { under: vec![], mode: Mode::Forward, ty: function.clone(), term: f };
-        let wrapper = global(at, PUSHFORWARD, &[Mode::Forward], [real.clone(), real.clone()]);
-        at.proj(at.apps(wrapper, [at.term(lifted), x, at.real(1.0)]), 1)
-    };
-    lambda(at, "order", &Type::Int, |order| {
-        lambda(at, "f", &function, |f| {
-            lambda(at, "x", &real, |x| {
-                let params =
-                    [("k", Type::Int), ("factorial", real.clone()), ("f", function.clone()), ("so_far", array.clone())];
-                let size = add_int(at, order.clone(), at.int(1));
-                letrec(
-                    at,
-                    "coefficients",
-                    &params,
-                    &array,
-                    |next, args| {
-                        let (k, factorial, f) = (args[0].clone(), args[1].clone(), args[2].clone());
-                        let value = at.prim(Prim::DivReal, [at.app(f.clone(), x.clone()), factorial.clone()]);
-                        let so_far = set(at, &real, args[3].clone(), k.clone(), value);
-                        let more = bind(at, "k1", &Type::Int, add_int(at, k.clone(), at.int(1)), |k1| {
-                            let factorial = mul(at, factorial, at.prim(Prim::RealOfInt, [k1.clone()]));
-                            let derivative = lambda(at, "x", &real, |x| slope(f, x));
-                            at.apps(next, [k1, factorial, derivative, so_far])
-                        });
-                        at.if_(compare_int(at, Prim::Greater, k, order), args[3].clone(), more)
-                    },
-                    |coefficients| {
-                        let start = build(at, &real, size, |_| at.real(0.0));
-                        at.apps(coefficients, [at.int(0), at.real(1.0), f, start])
-                    },
-                )
-            })
-        })
-    })
 }

@@ -45,6 +45,7 @@ mod primal;
 mod prims;
 mod refusal;
 mod scope;
+mod tower;
 mod types;
 mod typing;
 mod vector;

@@ -2,15 +2,16 @@
 
 use crate::custom::CustomRule;
 use crate::expand::Expander;
-use crate::mode::rules;
+use crate::mode::{rules, ModeRules};
 use crate::scope::{add_binders, for_each_lambda, Scope};
 use crate::types::Contents;
 use crate::{Made, Refusal};
 use gradus_core::build::At;
+use gradus_core::print::print_type;
 use gradus_core::traverse::free_vars;
 use gradus_core::{
-    instance, Body, Def, Definition, Definitions, Global, Lambda, Mode, Program, Scheme, Symbol, Term, TermKind, Type,
-    TypeDecl, TypeName, Var,
+    check, instance, Body, Def, Definition, Definitions, Global, Lambda, Mode, Program, Scheme, Symbol, Term, TermKind,
+    Type, TypeDecl, TypeName, Var,
 };
 use gradus_source::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
@@ -120,6 +121,11 @@ impl Linker {
         let term =
             self.expand_instance(format!("item{number}").into(), Arc::from([]), &Scheme::mono(ty.clone()), term)?;
         self.note_scopes(&term, &FxHashMap::default());
+        if self.settings.check {
+            if let Err(problem) = check::type_of(self, &term, &Default::default()) {
+                return Err(ill_typed(format!("item {number}"), &problem).into());
+            }
+        }
         Ok(term)
     }
 
@@ -144,24 +150,34 @@ impl Linker {
     fn finish(&self, definition: &Definition) -> Made<()> {
         if let Some(term) = &definition.term {
             self.note_scopes(term, &FxHashMap::default());
-            if self.settings.check {
-                self.check(definition, term)?;
-            }
         }
-        Ok(())
+        // Type preservation: the definition has the type that its key promises.
+        match self.settings.check.then(|| check::check_definition(self, definition)) {
+            Some(Err(problem)) => Err(ill_typed(format!("{:?}", definition.global), &problem)),
+            Some(Ok(())) | None => Ok(()),
+        }
     }
 
-    /// Type preservation: the definition has the type that its key promises.
-    fn check(&self, definition: &Definition, term: &Term) -> Made<()> {
-        let mut types = FxHashMap::default();
-        add_binders(term, &mut types);
-        let found = self.type_of(&types, term)?;
-        if found != definition.ty {
-            let what = format!("{:?}", definition.global);
-            let problem = format!("it has type {found:?} instead of {:?}", definition.ty);
-            return Err(Box::new(Refusal::IllTyped { what, problem }));
+    /// The same for a function with free variables.
+    fn check_image(
+        &self,
+        lambda: &Arc<Lambda>,
+        image: &Term,
+        free: &FxHashMap<Var, Type>,
+        mode: &dyn ModeRules,
+    ) -> Made<()> {
+        let what = || format!("the image of a function under `{}`", mode.mode());
+        let original = Term::new(TermKind::Lambda(lambda.clone()), lambda.body.span);
+        let expected = self.image(mode, &self.type_of(&*self.scope(lambda), &original)?);
+        let environment = free.iter().map(|(v, t)| (v.clone(), Scheme::mono(t.clone()))).collect();
+        match check::type_of(self, image, &environment) {
+            Ok(found) if found == expected => Ok(()),
+            Ok(found) => {
+                let problem = format!("it has type {}, not {}", print_type(&found), print_type(&expected));
+                Err(Box::new(Refusal::IllTyped { what: what(), problem }))
+            }
+            Err(problem) => Err(ill_typed(what(), &problem)),
         }
-        Ok(())
     }
 
     pub(crate) fn make(&self, global: &Global) -> Made<Arc<Definition>> {
@@ -282,10 +298,17 @@ impl Linker {
         let term = Term::new(TermKind::Lambda(image.clone()), lambda.body.span);
         let free =
             free_vars(&term).into_iter().filter_map(|v| scope.get(&v).map(|ty| (v, self.image(rules, ty)))).collect();
+        if self.settings.check {
+            self.check_image(lambda, &term, &free, rules)?;
+        }
         self.note_scopes(&term, &free);
         self.kept().images.insert(key, image.clone());
         Ok(image)
     }
+}
+
+fn ill_typed(what: String, problem: &check::CheckError) -> Box<Refusal> {
+    Box::new(Refusal::IllTyped { what, problem: problem.diagnostic().message })
 }
 
 const PRIMAL_SUFFIX: &str = "#primal";
@@ -309,5 +332,23 @@ impl Definitions for Linker {
 
     fn differentiate(&self, lambda: &Arc<Lambda>, mode: Mode) -> Result<Arc<Lambda>, Box<Diagnostic>> {
         Ok(self.differentiate_lambda(lambda, mode)?)
+    }
+
+    fn variable_types(&self, lambda: &Arc<Lambda>) -> Option<Scope> {
+        self.kept().scopes.get(&address(lambda)).map(|(_, scope)| scope.clone())
+    }
+}
+
+impl check::Context for Linker {
+    fn global_type(&self, global: &Global) -> Result<Type, Box<Diagnostic>> {
+        Ok(Linker::global_type(self, global)?)
+    }
+
+    fn type_decl(&self, name: &TypeName) -> Result<Arc<TypeDecl>, Box<Diagnostic>> {
+        Ok(self.declaration(name)?)
+    }
+
+    fn translate(&self, ty: &Type, mode: Mode) -> Option<Type> {
+        rules(mode, Span::default()).ok().map(|mode| self.image(mode, ty))
     }
 }

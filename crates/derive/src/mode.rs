@@ -94,6 +94,7 @@ pub fn rules(mode: Mode, span: Span) -> Made<&'static dyn ModeRules> {
         Mode::Continuation => Ok(&crate::continuation::Continuation),
         Mode::Delta => Ok(&crate::delta::Delta),
         Mode::Monadic => Ok(&crate::monadic::Monadic),
-        Mode::Combinator | Mode::Trace | Mode::Tower => Err(Box::new(Refusal::Unavailable { mode, span })),
+        Mode::Tower => Ok(&crate::tower::Tower),
+        Mode::Combinator | Mode::Trace => Err(Box::new(Refusal::Unavailable { mode, span })),
     }
 }
