@@ -22,13 +22,13 @@ pub trait Context {
 }
 
 /// How modes translate types.
-pub type TypeTranslation = dyn Fn(&Type, Mode) -> Type;
+pub type TypeTranslation<'a> = dyn Fn(&Type, Mode) -> Type + 'a;
 
 /// The context that a linker gives.
 pub struct Linked<'a> {
     pub definitions: &'a dyn Definitions,
     /// How a mode translates types; without it `Lift` cannot be checked.
-    pub translate: Option<&'a TypeTranslation>,
+    pub translate: Option<&'a TypeTranslation<'a>>,
 }
 
 impl Context for Linked<'_> {
