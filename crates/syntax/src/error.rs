@@ -1,6 +1,6 @@
 //! What can be wrong with a text, as facts, and the one place that words them.
 
-use crate::token::Token;
+use crate::token::{is_reserved, Token};
 use gradus_source::{Diagnostic, Span};
 
 /// What the parser met where it expected something else.
@@ -120,6 +120,10 @@ pub enum SyntaxError {
     StringIndex {
         span: Span,
     },
+    /// `type t = Circle real`
+    MissingOf { span: Span },
+    /// `e : t` without parentheses
+    BareAnnotation { span: Span },
     LowerCaseModule {
         span: Span,
         name: String,
@@ -166,6 +170,8 @@ impl SyntaxError {
             | OperatorDefinition { span }
             | TupleTypeComma { span }
             | StringIndex { span }
+            | MissingOf { span }
+            | BareAnnotation { span }
             | LowerCaseModule { span, .. }
             | LowerCaseConstructor { span, .. }
             | UpperCaseName { span, .. }
@@ -186,14 +192,21 @@ impl SyntaxError {
             Unexpected { span, found, expected, since } => {
                 let message = format!("expected {expected}, found {}", words(found));
                 let diagnostic = Diagnostic::error("E0001", message).label(*span, format!("expected {expected} here"));
-                match since {
+                let diagnostic = match since {
                     Some((place, why)) => diagnostic.label(*place, *why),
                     None => diagnostic,
+                };
+                match found {
+                    Found::Token(word) if wants_name(expected) && is_reserved(word) => {
+                        diagnostic.note(format!("`{word}` is a word of the language and cannot be a name"))
+                    }
+                    _ => diagnostic,
                 }
             }
             UnknownCharacter { span, character } => unknown_character(*span, *character),
             UnclosedComment { opening } => Diagnostic::error("E0003", "this comment is never closed")
                 .label(*opening, "the comment starts here")
+                .note("quotes inside a comment hide `*)` from one to the next on the same line")
                 .help("close it with `*)`; for the multiplication operator as a function, write `( * )` with spaces"),
             LineComment { span } => Diagnostic::error("E0004", "this is not a comment in Gradus")
                 .label(*span, "")
@@ -209,9 +222,9 @@ impl SyntaxError {
             BadNumber { span } => Diagnostic::error("E0007", "this is not a number")
                 .label(*span, "")
                 .help("write `2`, `2.5`, `1e-6` or `0xff`; a product is written with `*`"),
-            CharacterLiteral { span } => Diagnostic::error("E0008", "Gradus has no character literals")
+            CharacterLiteral { span } => Diagnostic::error("E0008", "strings are written in double quotes")
                 .label(*span, "")
-                .help("write a string, in double quotes"),
+                .help("write `\"...\"`; there are no character literals, and a type variable such as `'a` has one quote"),
             Foreign { span, token, text } => foreign(*span, *token, text),
             UnclosedBracket { opening, bracket, closer, found, span } => {
                 Diagnostic::error("E0010", format!("this `{bracket}` is never closed"))
@@ -272,6 +285,12 @@ impl SyntaxError {
                 .help("write `a * b`; `(a, b) t` applies the type `t` to two types"),
             StringIndex { span } => Diagnostic::error("E0021", "an element of an array is written `a.(i)`")
                 .label(*span, ""),
+            MissingOf { span } => Diagnostic::error("E0029", "expected `of` before the type of a constructor's argument")
+                .label(*span, "")
+                .help("write `Circle of real`; several arguments are joined by `*`"),
+            BareAnnotation { span } => Diagnostic::error("E0030", "an annotation needs parentheses")
+                .label(*span, "")
+                .help("write `(e : t)`"),
             LowerCaseModule { span, name } => Diagnostic::error("E0022", "a module's name begins with a capital letter")
                 .label(*span, "")
                 .help(format!("write `{}`", capitalised(name))),
@@ -291,6 +310,10 @@ impl SyntaxError {
             FileTooLong { span } => Diagnostic::error("E0026", "this file is longer than 4 gigabytes").label(*span, ""),
         }
     }
+}
+
+fn wants_name(expected: &str) -> bool {
+    expected == "a pattern" || expected.starts_with("the name")
 }
 
 fn words(found: &Found) -> String {
@@ -344,6 +367,9 @@ fn foreign(span: Span, token: Token, text: &str) -> Diagnostic {
         }
         Token::Percent => told("there is no operator `%`", "the remainder is written `a mod b`"),
         Token::Ampersand => told("there is no operator `&`", "`and` of two booleans is written `&&`"),
+        Token::Or => told("there is no operator `or`", "`or` of two booleans is written `||`"),
+        Token::And => told("`and` joins definitions, not booleans", "`and` of two booleans is written `&&`"),
+        Token::Semicolon => told("`;` is not needed", "leave it out: an item ends where the next one begins"),
         Token::PlusPlus => told("there is no operator `++`", "lists are joined by `@`, arrays by `concat`"),
         Token::AtAt => told("there is no operator `@@`", "write `f (x)` or `x |> f`"),
         Token::ColonEqual => told("there is no assignment", "name the new value: `let x = e in ...`"),

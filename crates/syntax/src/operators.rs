@@ -87,6 +87,7 @@ pub fn of_foreign(token: Token) -> Option<&'static Operator> {
         Token::SlashDot => Token::Slash,
         Token::Percent => Token::Mod,
         Token::Ampersand => Token::AndAnd,
+        Token::Or => Token::OrOr,
         Token::PlusPlus => Token::At,
         _ => return None,
     };

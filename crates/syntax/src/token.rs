@@ -59,6 +59,8 @@ pub enum Token {
     Elif,
     #[token("mutable")]
     Mutable,
+    #[token("or")]
+    Or,
     #[token("return")]
     Return,
     #[token("try")]
@@ -86,7 +88,8 @@ pub enum Token {
     String,
     #[regex(r#""([^"\\\n]|\\[^\n])*"#, priority = 1)]
     UnclosedString,
-    #[regex(r"'[^'\\\n]'|'\\[^'\n]+'")]
+    /// `'a'`, `'\n'`, `'word'`
+    #[regex(r"'[^'\\\n]'|'\\[^'\n]+'|'[A-Za-z0-9_]+'")]
     Character,
 
     // Brackets and punctuation.
@@ -250,6 +253,21 @@ pub fn comment_end(rest: &str) -> Option<usize> {
         }
     }
     None
+}
+
+/// Whether a comment ends on a line with a quote that has no partner in it.
+pub fn has_open_quote(comment: &str) -> bool {
+    let bytes = comment.as_bytes();
+    let mut at = 0;
+    while let Some(quote) = bytes[at..].iter().position(|&byte| byte == b'"') {
+        let start = at + quote + 1;
+        match string_length(&bytes[start..]) {
+            Ok(length) => at = start + length,
+            Err(length) if start + length == bytes.len() => return true,
+            Err(length) => at = start + length,
+        }
+    }
+    false
 }
 
 /// The length of a string behind its opening quote, closing quote included; of the rest of the line if there is none.

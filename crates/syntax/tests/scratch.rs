@@ -71,3 +71,40 @@ fn mistakes() {
         }
     }
 }
+#[test]
+fn fmt() {
+    for f in std::env::var("GR").unwrap_or_default().split_whitespace() {
+        let text = std::fs::read_to_string(f).unwrap();
+        let p = parse_module(FileId(0), &text);
+        if !p.errors.is_empty() { println!("SKIP {f}"); continue; }
+        let out = format_module(&text, &p);
+        let q = parse_module(FileId(0), &out);
+        let again = format_module(&out, &q);
+        let a: Vec<_> = p.comments.iter().map(|c| c.text(&text)).collect();
+        let b: Vec<_> = q.comments.iter().map(|c| c.text(&out)).collect();
+        println!("{f} same={} idem={} comments={} printed={}", same_shape(&p.tree, &q.tree), out == again, a == b, { let t = print_module(&p.tree); let r = parse_module(FileId(0), &t); r.errors.is_empty() && same_shape(&r.tree, &p.tree) });
+        let name = f.replace('/', "_");
+        std::fs::create_dir_all("/tmp/fmt").unwrap();
+        std::fs::write(format!("/tmp/fmt/{name}"), &out).unwrap();
+    }
+}
+#[test]
+fn slow() {
+    let n = 100_000;
+    for piece in ["(", "[", "{ x = ", "[|(", "let x = ", "if ", "match ", "fun (", "(x : (", "f (", "a.(", "begin ", "!", "1 + ", "|", ".y"] {
+        let t = piece.repeat(n);
+        let s = std::time::Instant::now();
+        let m = parse_module(FileId(0), &t);
+        let a = s.elapsed(); let s = std::time::Instant::now();
+        let e = parse_expr(FileId(0), &t);
+        let b = s.elapsed(); let s = std::time::Instant::now();
+        print_module(&m.tree);
+        let c = s.elapsed(); let s = std::time::Instant::now();
+        print_expr(&e.tree);
+        let d = s.elapsed(); let s = std::time::Instant::now();
+        let mut map = SourceMap::default();
+        map.add(SourceFile::new("t.gr", t.as_str()));
+        for x in m.errors.iter().take(20) { render(&x.diagnostic(), &map, true); }
+        println!("{piece:?} {a:?} {b:?} {c:?} {d:?} {:?}", s.elapsed());
+    }
+}

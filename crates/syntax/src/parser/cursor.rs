@@ -365,6 +365,7 @@ fn is_foreign(token: Token) -> bool {
             | DotDot
             | Elif
             | Mutable
+            | Or
             | Return
             | Try
             | While

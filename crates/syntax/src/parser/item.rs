@@ -53,7 +53,19 @@ impl<'t> Parser<'t> {
             match self.peek() {
                 Token::End | Token::Let | Token::Type | Token::Open | Token::SemicolonSemicolon => return,
                 Token::LowerName if ITEM_WORDS.contains(&self.word()) => return,
-                Token::Semicolon => self.sequence(),
+                Token::Semicolon if self.peek_second().starts_expression() && self.peek_second() != Token::Let => {
+                    self.sequence();
+                }
+                Token::Semicolon | Token::And => {
+                    self.foreign();
+                    if self.peek().starts_expression() && !self.at(Token::Let) {
+                        self.expr();
+                    }
+                }
+                Token::Colon => {
+                    self.report(SyntaxError::BareAnnotation { span: self.here() });
+                    self.pos = self.limit;
+                }
                 Token::In if self.token_at(start) == Token::Let => {
                     let (let_span, span) = (self.span_at(start), self.here());
                     self.report(SyntaxError::TopLevelIn { let_span, span });

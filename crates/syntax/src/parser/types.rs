@@ -214,7 +214,7 @@ impl<'t> Parser<'t> {
             Token::LeftBrace => TypeBody::Record(self.field_decls()),
             Token::Bar => self.variant(),
             Token::UpperName if self.peek_second() != Token::Dot => self.variant(),
-            Token::LowerName if self.peek_second() == Token::Of => self.variant(),
+            Token::LowerName if matches!(self.peek_second(), Token::Of | Token::Bar) => self.variant(),
             _ => TypeBody::Alias(self.type_expr()),
         }
     }
@@ -267,7 +267,17 @@ impl<'t> Parser<'t> {
                 self.no_ident()
             }
         };
-        let args = if self.eat(Token::Of) { self.type_product() } else { Vec::new() };
+        let args = match self.peek() {
+            Token::Of => {
+                self.bump();
+                self.type_product()
+            }
+            Token::LowerName | Token::UpperName | Token::TypeVar | Token::LeftParen => {
+                self.report(SyntaxError::MissingOf { span: self.here() });
+                self.type_product()
+            }
+            _ => Vec::new(),
+        };
         ConstructorDecl { name, args, span: self.span_from(start) }
     }
 }

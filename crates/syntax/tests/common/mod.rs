@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod dump;
+pub mod random;
 
 use gradus_source::FileId;
 use gradus_syntax::{parse_expr, parse_module, SyntaxError};
