@@ -110,7 +110,8 @@ impl<'a> Expander<'a> {
                 Ok(at.proj(self.pushforward(at, "diff", &real, &real, f, x, &at.real(1.0))?, 1))
             }
             (DeriveOp::Taylor, _, [order, f, x]) => {
-                Ok(at.apps(global(at, TAYLOR, &[], []), [order.clone(), f.clone(), x.clone()]))
+                let lifted = self.lift(Mode::Tower, f, &Type::fun(Type::Real, Type::Real))?;
+                Ok(at.apps(global(at, TAYLOR, &[Mode::Tower], []), [lifted, order.clone(), x.clone()]))
             }
             (
                 DeriveOp::Grad

@@ -2,10 +2,10 @@
 
 use crate::mode::{rules, ModeRules};
 use crate::wrappers::{call, global, transpose, COUNT, FLATTEN, INIT_VARS, ONE_HOT, PRIMAL, SEED};
-use crate::write::{add_int, bind, build, compare_int, lambda, letrec, mul, set};
+use crate::write::{bind, build, compare_int, lambda};
 use crate::{delta_type, Linker, Made};
 use gradus_core::build::At;
-use gradus_core::{Mode, Prim, Term, TermKind, Type};
+use gradus_core::{Mode, Prim, Term, Type};
 use gradus_source::{bug, Span};
 
 /// `D(a -> b) -> a -> b * (b -> a)`, for one mode
@@ -49,8 +49,9 @@ pub fn type_of(linker: &Linker, name: &str, modes: &[Mode], types: &[Type]) -> M
             let functions = [translated(linker, *columns, a, b)?, translated(linker, *rows, a, b)?];
             Type::funs(functions.into_iter().chain([a.clone()]).collect::<Vec<_>>(), matrix())
         }
-        (TAYLOR, [], []) => {
-            Type::funs([Type::Int, Type::fun(Type::Real, Type::Real), Type::Real], Type::array(Type::Real))
+        (TAYLOR, [mode @ Mode::Tower], []) => {
+            let function = translated(linker, *mode, &Type::Real, &Type::Real)?;
+            Type::funs([function, Type::Int, Type::Real], Type::array(Type::Real))
         }
         (DELTA_PROGRAM, [Mode::Monadic], [a, b]) => {
             let result = linker.image(rules(Mode::Monadic, Span::default())?, b);
@@ -68,7 +69,7 @@ pub fn make(linker: &Linker, name: &str, modes: &[Mode], types: &[Type]) -> Made
         (JACOBIAN_ROWS, [mode], [a, b]) => by_rows(linker, *mode, a, b),
         (JACOBIAN_COLUMNS, [mode], [a, b]) => by_columns(linker, *mode, a, b),
         (JACOBIAN, [columns, rows], [a, b]) => jacobian(linker, *columns, *rows, a, b),
-        (TAYLOR, [], []) => Ok(taylor()),
+        (TAYLOR, [Mode::Tower], []) => Ok(crate::tower::taylor(linker)),
         (DELTA_PROGRAM, [Mode::Monadic], [a, b]) => crate::monadic::delta_program(linker, a, b),
         _ => bug!("the wrapper `{name}` of {modes:?} at {types:?}"),
     }
