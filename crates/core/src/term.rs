@@ -267,8 +267,9 @@ impl DeriveOp {
 /// A deep term is taken down with room on the stack, like every other walk over terms.
 impl Drop for TermKind {
     fn drop(&mut self) {
-        // Far from the end of the stack the parts may simply go after this.
-        if stacker::remaining_stack().is_none_or(|left| left > 64 * 1024) {
+        // Far from the end of the stack the parts may simply go after this; a literal (as used below) has none.
+        let is_literal = matches!(self, TermKind::Literal(_));
+        if is_literal || stacker::remaining_stack().is_none_or(|left| left > 64 * 1024) {
             return;
         }
         let unit = Term { kind: Arc::new(TermKind::Literal(Literal::Unit)), span: Span::default() };

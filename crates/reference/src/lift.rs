@@ -147,7 +147,7 @@ impl Machine<'_> {
         if let Some(known) = self.lifted.data.get(ty) {
             return Ok(*known);
         }
-        let context = Linked { definitions: self.definitions, translate: None };
+        let context = Linked { definitions: &*self.definitions, translate: None };
         let answer = is_data(&context, ty).map_err(|refusal| refused(refusal, span))?;
         self.lifted.data.insert(ty.clone(), answer);
         Ok(answer)
@@ -182,7 +182,8 @@ impl Machine<'_> {
             }
             done.originals.extend(fields.first().cloned());
             tasks.push(Task::Member { code: code_image, count, environment });
-            self.push_captures(&image.captures, &code, fields, tasks, span)?;
+            let text = self.base(&modes.0, &group.members[*index].lambda, span)?;
+            self.push_captures(&image.captures, &code, fields, &text, tasks, span)?;
             return Ok(None);
         }
         let from = (number as usize, fields.address());
@@ -203,7 +204,8 @@ impl Machine<'_> {
         };
         let captures = self.codes.get(image).captures.clone();
         tasks.push(Task::Closure { code: image, count: captures.len(), from });
-        self.push_captures(&captures, &code, fields, tasks, span)?;
+        let text = self.base(&modes.0, lambda, span)?;
+        self.push_captures(&captures, &code, fields, &text, tasks, span)?;
         Ok(None)
     }
 
@@ -212,14 +214,19 @@ impl Machine<'_> {
         captures: &[Var],
         code: &Code,
         fields: &Fields,
+        text: &Arc<Lambda>,
         tasks: &mut Vec<Task>,
         span: Span,
     ) -> Outcome<()> {
+        let types = self.definitions.variable_types(text);
         for var in captures.iter().rev() {
             let Some(value) = captured(code, fields, var) else {
                 return Err(internal(format!("{var:?} is not captured by `{}`", code.name), span));
             };
-            let ty = self.variable_type(var, span)?;
+            let ty = match types.as_ref().and_then(|types| types.get(var)) {
+                Some(ty) => ty.clone(),
+                None => self.variable_type(var, span)?,
+            };
             tasks.push(Task::Lift(value, ty));
         }
         Ok(())
@@ -239,19 +246,25 @@ impl Machine<'_> {
         Ok(image)
     }
 
-    /// D_u1(... D_un(D_m(l))) from D_u1(... D_un(l)).
-    fn image(&self, (under, mode): &Modes, lambda: &Arc<Lambda>, span: Span) -> Outcome<Arc<Lambda>> {
+    /// l from D_u1(... D_un(l)).
+    fn base(&self, under: &[Mode], lambda: &Arc<Lambda>, span: Span) -> Outcome<Arc<Lambda>> {
         let mut base = lambda;
-        for outer in under.iter() {
+        for outer in under {
             match &base.origin {
                 Some((mode, origin)) if mode == outer => base = origin,
                 _ => return Err(internal(format!("a function has no origin under mode {outer}"), span)),
             }
         }
+        Ok(base.clone())
+    }
+
+    /// D_u1(... D_un(D_m(l))) from D_u1(... D_un(l)).
+    fn image(&self, (under, mode): &Modes, lambda: &Arc<Lambda>, span: Span) -> Outcome<Arc<Lambda>> {
+        let base = self.base(under, lambda, span)?;
         let differentiate = |lambda: &Arc<Lambda>, mode| {
             self.definitions.differentiate(lambda, mode).map_err(|refusal| refused(refusal, span))
         };
-        let mut image = differentiate(base, *mode)?;
+        let mut image = differentiate(&base, *mode)?;
         for outer in under.iter().rev() {
             image = differentiate(&image, *outer)?;
         }

@@ -18,7 +18,7 @@ pub(crate) type Outcome<T> = Result<T, Box<RuntimeError>>;
 
 /// Evaluates terms of a program. Top-level values are computed when they are needed first, and kept.
 pub struct Machine<'d> {
-    pub(crate) definitions: &'d dyn Definitions,
+    pub(crate) definitions: Handle<'d>,
     pub(crate) options: Options,
     pub(crate) codes: Codes,
     globals: Vec<Entry>,
@@ -93,8 +93,33 @@ const LOOK_EVERY: u64 = 10_000;
 /// The calls that an error shows.
 const SHOWN_CALLS: usize = 4;
 
+/// The definitions of the program: borrowed, or shared with whoever made the machine.
+pub(crate) enum Handle<'d> {
+    Borrowed(&'d dyn Definitions),
+    Shared(Rc<dyn Definitions + 'd>),
+}
+
+impl<'d> std::ops::Deref for Handle<'d> {
+    type Target = dyn Definitions + 'd;
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Handle::Borrowed(definitions) => *definitions,
+            Handle::Shared(definitions) => &**definitions,
+        }
+    }
+}
+
 impl<'d> Machine<'d> {
     pub fn new(definitions: &'d dyn Definitions, options: Options) -> Self {
+        Machine::with(Handle::Borrowed(definitions), options)
+    }
+
+    /// A machine that keeps its definitions alive, for those who keep the machine.
+    pub fn shared(definitions: Rc<dyn Definitions + 'd>, options: Options) -> Self {
+        Machine::with(Handle::Shared(definitions), options)
+    }
+
+    fn with(definitions: Handle<'d>, options: Options) -> Self {
         let checks = Checks { kinks: options.kinks != Kinks::Ignore, domain: options.domain == Domain::Error };
         let mut machine = Machine {
             definitions,
