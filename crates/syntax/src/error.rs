@@ -121,9 +121,13 @@ pub enum SyntaxError {
         span: Span,
     },
     /// `type t = Circle real`
-    MissingOf { span: Span },
+    MissingOf {
+        span: Span,
+    },
     /// `e : t` without parentheses
-    BareAnnotation { span: Span },
+    BareAnnotation {
+        span: Span,
+    },
     LowerCaseModule {
         span: Span,
         name: String,

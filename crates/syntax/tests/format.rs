@@ -144,7 +144,9 @@ fn matches_and_types() {
     keeps("type 'a tree = Leaf of 'a | Node of 'a tree * 'a tree\nand ('a, 'b) pair = Pair of ('a * 'b)\n");
     keeps("type t =\n  | A of (int -> int) * real[n][m]\n  | B\n");
     keeps("let rec size : 'a. 'a tree -> int = fun t -> 0\nand f (x : real[3]) : (real, int) either = g x\n");
-    keeps("derivative f (x, y) dz = (dz, dz)\ntangent f (x, y) (dx, dy) = dx + dy\nplot f to \"a.svg\"\ncheck f 1 = 2\n");
+    keeps(
+        "derivative f (x, y) dz = (dz, dz)\ntangent f (x, y) (dx, dy) = dx + dy\nplot f to \"a.svg\"\ncheck f 1 = 2\n",
+    );
     keeps("let f x = let open M in x\nlet g x = M.(x + y)\nlet h = ( * )\nlet i = 0xff + 1_000\n");
 }
 

@@ -29,7 +29,10 @@ fn check_format(seed: u64, text: &str) {
     assert!(same_shape(&parsed.tree, &again.tree), "seed {seed}: other tree\n{text}\n\n{formatted}");
     assert_eq!(comments(text, &parsed), comments(&formatted, &again), "seed {seed}:\n{text}\n\n{formatted}");
     assert_eq!(format_module(&formatted, &again), formatted, "seed {seed}: not idempotent\n{text}");
-    assert!(formatted.lines().all(|line| line == line.trim_end() || line.contains('"')), "seed {seed}: blanks\n{formatted}");
+    assert!(
+        formatted.lines().all(|line| line == line.trim_end() || line.contains('"')),
+        "seed {seed}: blanks\n{formatted}"
+    );
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Printer<'_> {
 
     fn append_comment(&mut self, doc: Doc, comment: Comment) -> Doc {
         let (space, text) = (self.docs.text(" "), self.take_comment(comment));
-        let after = if self.ends_line(comment) { self.docs.break_parent() } else { NIL };
+        let after = if self.ends_line(comment) { self.docs.line_end() } else { NIL };
         self.docs.concat([doc, space, text, after])
     }
 

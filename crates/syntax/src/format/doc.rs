@@ -21,8 +21,8 @@ enum Node {
     Blank,
     /// A line break, unless one comes anyway before the next text.
     Fresh,
-    /// Nothing, but the groups around it are not on one line.
-    BreakParent,
+    /// Nothing, but if more follows in a group, the group is not on one line.
+    LineEnd,
     Concat(Vec<Doc>),
     Nest(usize, Doc),
     /// Indents what follows to the present column.
@@ -35,80 +35,95 @@ enum Node {
 
 pub struct Docs {
     nodes: Vec<Node>,
-    /// Whether the document cannot be on one line.
-    breaks: Vec<bool>,
+    facts: Vec<Facts>,
 }
+
+/// What is known of a document before it is laid out.
+#[derive(Clone, Copy, Default)]
+struct Facts {
+    /// It cannot be on one line.
+    breaks: bool,
+    /// Nothing of it can be seen.
+    empty: bool,
+    /// It ends with [`Node::LineEnd`].
+    ends_line: bool,
+}
+
+const BREAKS: Facts = Facts { breaks: true, empty: false, ends_line: false };
 
 impl Docs {
     pub fn new() -> Self {
-        Docs { nodes: vec![Node::Nil], breaks: vec![false] }
+        Docs { nodes: vec![Node::Nil], facts: vec![Facts { empty: true, ..Facts::default() }] }
     }
 
-    fn push(&mut self, node: Node, breaks: bool) -> Doc {
+    fn push(&mut self, node: Node, facts: Facts) -> Doc {
         self.nodes.push(node);
-        self.breaks.push(breaks);
+        self.facts.push(facts);
         Doc(self.nodes.len() as u32 - 1)
     }
 
-    fn breaks(&self, doc: Doc) -> bool {
-        self.breaks[doc.0 as usize]
+    fn facts(&self, doc: Doc) -> Facts {
+        self.facts[doc.0 as usize]
     }
 
     pub fn text(&mut self, text: impl Into<Cow<'static, str>>) -> Doc {
         let text = text.into();
-        let breaks = text.contains('\n');
-        self.push(Node::Text(text), breaks)
+        let facts = Facts { breaks: text.contains('\n'), empty: text.is_empty(), ends_line: false };
+        self.push(Node::Text(text), facts)
     }
 
     /// A space or a line break.
     pub fn line(&mut self) -> Doc {
-        self.push(Node::Line(" "), false)
+        self.push(Node::Line(" "), Facts::default())
     }
 
     /// Nothing or a line break.
     pub fn soft_line(&mut self) -> Doc {
-        self.push(Node::Line(""), false)
+        self.push(Node::Line(""), Facts::default())
     }
 
     pub fn hard(&mut self) -> Doc {
-        self.push(Node::Hard, true)
+        self.push(Node::Hard, BREAKS)
     }
 
     pub fn blank(&mut self) -> Doc {
-        self.push(Node::Blank, true)
+        self.push(Node::Blank, BREAKS)
     }
 
     pub fn fresh(&mut self) -> Doc {
-        self.push(Node::Fresh, true)
+        self.push(Node::Fresh, BREAKS)
     }
 
-    pub fn break_parent(&mut self) -> Doc {
-        self.push(Node::BreakParent, true)
+    pub fn line_end(&mut self) -> Doc {
+        self.push(Node::LineEnd, Facts { breaks: false, empty: true, ends_line: true })
     }
 
     pub fn concat(&mut self, parts: impl Into<Vec<Doc>>) -> Doc {
         let parts: Vec<Doc> = parts.into();
-        let breaks = parts.iter().any(|&part| self.breaks(part));
-        self.push(Node::Concat(parts), breaks)
+        let mut all = Facts { breaks: false, empty: true, ends_line: false };
+        for &part in &parts {
+            let facts = self.facts(part);
+            all.breaks |= facts.breaks || (all.ends_line && !facts.empty);
+            all.ends_line = facts.ends_line || (all.ends_line && facts.empty);
+            all.empty &= facts.empty;
+        }
+        self.push(Node::Concat(parts), all)
     }
 
     pub fn nest(&mut self, by: usize, doc: Doc) -> Doc {
-        let breaks = self.breaks(doc);
-        self.push(Node::Nest(by, doc), breaks)
+        self.push(Node::Nest(by, doc), self.facts(doc))
     }
 
     pub fn align(&mut self, doc: Doc) -> Doc {
-        let breaks = self.breaks(doc);
-        self.push(Node::Align(doc), breaks)
+        self.push(Node::Align(doc), self.facts(doc))
     }
 
     pub fn group(&mut self, doc: Doc) -> Doc {
-        let breaks = self.breaks(doc);
-        self.push(Node::Group(doc), breaks)
+        self.push(Node::Group(doc), self.facts(doc))
     }
 
     pub fn if_break(&mut self, broken: Doc, flat: Doc) -> Doc {
-        self.push(Node::IfBreak(broken, flat), false)
+        self.push(Node::IfBreak(broken, flat), Facts::default())
     }
 
     /// The text of a document, in lines of at most `width` characters where that is possible.
@@ -117,7 +132,7 @@ impl Docs {
         let mut todo = vec![Command { indent: 0, flat: false, doc }];
         while let Some(Command { indent, flat, doc }) = todo.pop() {
             match &self.nodes[doc.0 as usize] {
-                Node::Nil | Node::BreakParent => {}
+                Node::Nil | Node::LineEnd => {}
                 Node::Text(text) => out.write(text),
                 Node::Line(flat_text) if flat => out.write(flat_text),
                 Node::Line(_) | Node::Hard => out.newline(indent),
@@ -128,7 +143,7 @@ impl Docs {
                 Node::Align(doc) => todo.push(Command { indent: out.column(), flat, doc: *doc }),
                 Node::Group(inner) => {
                     let room = width.saturating_sub(out.column());
-                    let flat = flat || (!self.breaks(doc) && self.fits(*inner, room, &todo));
+                    let flat = flat || (!self.facts(doc).breaks && self.fits(*inner, room, &todo));
                     todo.push(Command { indent, flat, doc: *inner });
                 }
                 Node::IfBreak(broken, one_line) => {
@@ -153,7 +168,7 @@ impl Docs {
                 },
             };
             match &self.nodes[doc.0 as usize] {
-                Node::Nil | Node::BreakParent => {}
+                Node::Nil | Node::LineEnd => {}
                 Node::Text(text) => {
                     let line = text.split('\n').next().unwrap_or("");
                     match room.checked_sub(line.chars().count()) {
@@ -171,7 +186,7 @@ impl Docs {
                 Node::Line(_) | Node::Hard | Node::Blank | Node::Fresh => return true,
                 Node::Concat(parts) => todo.extend(parts.iter().rev().map(|&doc| (flat, doc))),
                 Node::Nest(_, doc) | Node::Align(doc) => todo.push((flat, *doc)),
-                Node::Group(inner) => todo.push((flat && !self.breaks(doc), *inner)),
+                Node::Group(inner) => todo.push((flat && !self.facts(doc).breaks, *inner)),
                 Node::IfBreak(broken, one_line) => todo.push((flat, if flat { *one_line } else { *broken })),
             }
         }

@@ -159,15 +159,12 @@ impl Printer<'_> {
 /// Whether a variable `to` is applied to, or stands before, a string somewhere outside brackets; to be safe, whether
 /// there is one among the arguments of any application at the outside.
 fn mentions_to(value: &Expr) -> bool {
-    let is_to = |e: &Expr| matches!(&e.kind, ExprKind::Var(path) if path.modules.is_empty() && &*path.name.name == "to");
+    let is_to =
+        |e: &Expr| matches!(&e.kind, ExprKind::Var(path) if path.modules.is_empty() && &*path.name.name == "to");
     let mut todo = vec![value];
     while let Some(expr) = todo.pop() {
         match &expr.kind {
-            ExprKind::App(function, args) => {
-                if args.iter().any(is_to) || is_to(function) {
-                    return true;
-                }
-            }
+            ExprKind::App(function, args) if args.iter().any(is_to) || is_to(function) => return true,
             ExprKind::Binary(_, _, left, right) => todo.extend([&**left, &**right]),
             ExprKind::Unary(_, operand) => todo.push(operand),
             ExprKind::Let(group, body) => {

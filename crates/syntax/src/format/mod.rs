@@ -3,9 +3,11 @@
 //! The formatter knows the text that the tree came from: it keeps comments, single empty lines and the spelling of
 //! literals. The printer has only the tree. Both put parentheses only where they are needed.
 
+mod brackets;
 mod comments;
 mod doc;
 mod expr;
+mod forms;
 mod item;
 mod pattern;
 
@@ -30,7 +32,10 @@ pub fn format_module(text: &str, parsed: &Parsed<Module>) -> String {
     // A comment in an unusual place may move, and then the text around it: go on until nothing moves.
     for _ in 0..8 {
         let again = parse_module(FileId(0), &formatted);
-        if !again.errors.is_empty() || !same_shape(&again.tree, &parsed.tree) || again.comments.len() != parsed.comments.len() {
+        if !again.errors.is_empty()
+            || !same_shape(&again.tree, &parsed.tree)
+            || again.comments.len() != parsed.comments.len()
+        {
             debug_assert!(false, "formatting changed the program:\n{text}\n{formatted}");
             return text.to_string();
         }

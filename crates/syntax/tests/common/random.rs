@@ -44,7 +44,19 @@ impl Random {
 
 const NOWHERE: Span = Span { file: gradus_source::FileId(0), start: 0, end: 0 };
 const LOWER: &[&str] = &[
-    "x", "y", "f", "data", "show", "to", "from", "plot", "check", "tangent", "import", "a_rather_long_name_for_a_value", "x'",
+    "x",
+    "y",
+    "f",
+    "data",
+    "show",
+    "to",
+    "from",
+    "plot",
+    "check",
+    "tangent",
+    "import",
+    "a_rather_long_name_for_a_value",
+    "x'",
 ];
 const UPPER: &[&str] = &["A", "Leaf", "Node", "Some", "ALongConstructor"];
 
