@@ -31,7 +31,9 @@ impl Activity<'_> {
 
     fn stmt(&mut self, stmt: &Stmt) {
         match &stmt.op {
+            Op::Stop { .. } => {}
             Op::Scalar { .. }
+            | Op::Copy { .. }
             | Op::Select { .. }
             | Op::Dim { .. }
             | Op::Get { .. }

@@ -127,6 +127,10 @@ impl Push<'_> {
                 }
                 self.define(y, sum);
             }
+            (Op::Copy { value }, Some(y)) => {
+                let tan = self.tangent(*value);
+                self.define(y, tan);
+            }
             (Op::Select { cond, then, otherwise }, Some(y)) => {
                 let (then, otherwise) = (self.tangent_or_zero(*then), self.tangent_or_zero(*otherwise));
                 let tan = self.b.select(*cond, then, otherwise);

@@ -43,6 +43,8 @@ impl Sweep<'_> {
                 record
             }
             Op::Scalar { .. }
+            | Op::Copy { .. }
+            | Op::Stop { .. }
             | Op::Select { .. }
             | Op::Dim { .. }
             | Op::Get { .. }

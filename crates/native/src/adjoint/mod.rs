@@ -269,6 +269,11 @@ impl<'a> Sweep<'a> {
                     }
                 }
             }
+            (Op::Copy { value }, [y]) => {
+                if let Some(y_adj) = self.take(*y) {
+                    self.add(*value, y_adj);
+                }
+            }
             (Op::Select { cond, then, otherwise }, [y]) => {
                 let Some(y_adj) = self.take(*y) else { return };
                 if self.is_active(*then) {
@@ -314,7 +319,7 @@ impl<'a> Sweep<'a> {
                     }
                 }
             }
-            (Op::Dim { .. } | Op::Check { .. }, _) => {}
+            (Op::Dim { .. } | Op::Check { .. } | Op::Stop { .. }, _) => {}
             (Op::If { .. }, _) => self.backward_if(stmt),
             (Op::For(_) | Op::While(_), _) => self.backward_loop(stmt, record),
             (Op::Call { function, args }, binds) => self.backward_call(*function, args, binds),

@@ -153,6 +153,10 @@ impl Emitter<'_> {
                 let value = scalars::expression(*prim, &texts, args);
                 self.define(*y, &value);
             }
+            (Op::Copy { value } | Op::Stop { value }, [y]) => {
+                let value = self.take(*value, ownership);
+                self.define(*y, &value);
+            }
             (Op::Select { cond, then, otherwise }, [y]) => {
                 let (c, a, b) = (self.atom(*cond), self.atom(*then), self.atom(*otherwise));
                 self.define(*y, &format!("{c} ? {a} : {b}"));

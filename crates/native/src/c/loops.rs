@@ -151,6 +151,7 @@ fn vectorisable(l: &For) -> Option<Vec<Var>> {
         match &stmt.op {
             Op::Scalar { prim, .. } if lanes(*prim) => {}
             Op::Select { .. } | Op::Dim { .. } => {}
+            Op::Copy { value } | Op::Stop { value } if !value.ty().is_array() => {}
             Op::Get { .. } if stmt.binds.iter().all(|v| !v.ty.is_array()) => {}
             Op::Add { acc, index, .. } if index.len() == acc.ty.rank as usize => {
                 if index.is_empty() {

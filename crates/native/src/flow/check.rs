@@ -159,6 +159,7 @@ impl Checker<'_> {
                     None => return Err(format!("{} does not take {types:?}", scalar::word(*prim))),
                 }
             }
+            Op::Copy { value } | Op::Stop { value } => vec![self.value(*value)?],
             Op::Select { cond, then, otherwise } => {
                 self.number(*cond, Scalar::Bool)?;
                 let ty = self.value(*then)?;

@@ -241,6 +241,10 @@ pub enum Op {
         prim: Prim,
         args: Vec<Atom>,
     },
+    /// The same value under another name, with respect to which a derivative is taken. Simplification removes it.
+    Copy { value: Atom },
+    /// The same value, taken as constant by derivatives.
+    Stop { value: Atom },
     /// `then` or `otherwise`, both already computed.
     Select {
         cond: Atom,

@@ -125,6 +125,8 @@ impl Printer<'_> {
     fn stmt(&mut self, stmt: &Stmt, depth: usize) {
         let op = match &stmt.op {
             Op::Scalar { prim, args } => format!("{} {}", scalar::word(*prim), self.atoms(args)),
+            Op::Copy { value } => format!("copy {}", self.atom(*value)),
+            Op::Stop { value } => format!("stop {}", self.atom(*value)),
             Op::Select { cond, then, otherwise } => format!("select {}", self.atoms(&[*cond, *then, *otherwise])),
             Op::Dim { array, axis } => format!("dim {} {axis}", self.name(*array)),
             Op::Get { array, index } => format!("get {} {}", self.name(*array), self.atoms(index)),

@@ -287,6 +287,10 @@ impl<'a> Reader<'a> {
     fn op(&mut self, words: &mut Words<'a>) -> Result<(Op, Vec<Type>)> {
         let word = words.next()?;
         Ok(match word {
+            "copy" | "stop" => {
+                let value = self.atom(words)?;
+                (if word == "copy" { Op::Copy { value } } else { Op::Stop { value } }, vec![value.ty()])
+            }
             "select" => {
                 let (cond, then, otherwise) = (self.atom(words)?, self.atom(words)?, self.atom(words)?);
                 (Op::Select { cond, then, otherwise }, vec![then.ty()])

@@ -10,6 +10,7 @@ impl Op {
         match self {
             Op::Scalar { args, .. } | Op::Call { args, .. } => args.iter().for_each(|a| f(*a)),
             Op::Select { cond, then, otherwise } => [cond, then, otherwise].into_iter().for_each(|a| f(*a)),
+            Op::Copy { value } | Op::Stop { value } => f(*value),
             Op::Dim { array, .. } => f((*array).into()),
             Op::Get { array, index } => {
                 f((*array).into());
@@ -51,6 +52,8 @@ impl Op {
             }
             Op::While(l) => vec![(&l.body, l.carried.iter().map(|(v, _)| *v).collect())],
             Op::Scalar { .. }
+            | Op::Copy { .. }
+            | Op::Stop { .. }
             | Op::Select { .. }
             | Op::Dim { .. }
             | Op::Get { .. }
@@ -181,6 +184,8 @@ impl Renaming {
     pub fn op(&mut self, op: &Op) -> Op {
         match op {
             Op::Scalar { prim, args } => Op::Scalar { prim: *prim, args: self.atoms(args) },
+            Op::Copy { value } => Op::Copy { value: self.atom(*value) },
+            Op::Stop { value } => Op::Stop { value: self.atom(*value) },
             Op::Select { cond, then, otherwise } => {
                 Op::Select { cond: self.atom(*cond), then: self.atom(*then), otherwise: self.atom(*otherwise) }
             }

@@ -107,6 +107,8 @@ impl Dead<'_> {
                 .iter()
                 .any(|(block, _)| block.stmts.iter().any(|s| with_stack(|| self.has_effect(&s.op, live, checks)))),
             Op::Scalar { .. }
+            | Op::Copy { .. }
+            | Op::Stop { .. }
             | Op::Select { .. }
             | Op::Dim { .. }
             | Op::Get { .. }

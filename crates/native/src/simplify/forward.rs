@@ -129,6 +129,21 @@ impl Forward {
                 }
                 self.keep(Key::Scalar(prim, ordered), stmt, out);
             }
+            Op::Copy { value } => {
+                let value = self.replaced.atom(*value);
+                self.replace(stmt.binds[0], value);
+            }
+            Op::Stop { value } => {
+                self.atom(value);
+                match *value {
+                    // A constant, and what has no derivative, needs no stop.
+                    constant if constant.var().is_none_or(|v| !v.ty.is_real()) => self.replace(stmt.binds[0], constant),
+                    value => {
+                        self.made.insert(stmt.binds[0], Made::Like(value));
+                        out.push(stmt);
+                    }
+                }
+            }
             Op::Select { cond, then, otherwise } => {
                 self.atom(cond);
                 self.atom(then);

@@ -125,6 +125,7 @@ fn replace_operands(op: &mut Op, replaced: &Renaming) {
     match op {
         Op::Scalar { args, .. } | Op::Call { args, .. } => args.iter_mut().for_each(fix),
         Op::Select { cond, then, otherwise } => [cond, then, otherwise].into_iter().for_each(fix),
+        Op::Copy { value } | Op::Stop { value } => fix(value),
         Op::Dim { array, .. } => fix_var(array),
         Op::Get { array, index } => {
             fix_var(array);

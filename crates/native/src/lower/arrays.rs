@@ -1,0 +1,111 @@
+//! Arrays and loops: `build`, `set`, array literals, `ifold`, `iterate`.
+
+use super::layout::views;
+use super::value::{Part, Value};
+use super::{Lowered, Lowering};
+use crate::flow::{Atom, Failure, Op, Var};
+use gradus_core::{Prim, Type};
+use gradus_source::Span;
+
+impl Lowering<'_> {
+    pub(super) fn build(&mut self, n: Atom, f: Value, element: &Type, span: Span) -> Lowered<Value> {
+        let natural = self.b.scalar(Prim::GreaterEqual, &[n, Atom::Int(0)]);
+        self.b.check(natural, Failure::Count);
+        self.build_with(n, element, span, &mut |s, i| s.apply(f.clone(), Value::Leaf(i), span))
+    }
+
+    /// An array whose elements are written by `element_at`, each in its own iteration.
+    pub(super) fn build_with(
+        &mut self,
+        n: Atom,
+        element: &Type,
+        span: Span,
+        element_at: &mut dyn FnMut(&mut Self, Atom) -> Lowered<Value>,
+    ) -> Lowered<Value> {
+        // Refuses elements without content, or of different shapes.
+        self.leaves(&Type::array(element.clone()), span)?;
+        let i = Self::index();
+        self.b.push();
+        let value = element_at(self, i.into())?;
+        let results = self.flatten(&value, element, span)?;
+        let body = self.b.pop(results);
+        self.b.span = span;
+        let arrays = self.b.for_loop(i, n, Vec::new(), body);
+        self.unflatten(&Type::array(element.clone()), &mut arrays.into_iter(), span)
+    }
+
+    pub(super) fn set(&mut self, part: &Part, i: Atom, x: &Value, element: &Type, span: Span) -> Lowered<Value> {
+        let n = self.length(part);
+        self.check_index(i, n);
+        let values = self.flatten(x, element, span)?;
+        let mut arrays = Vec::new();
+        for (view, value) in views(part).iter().zip(values) {
+            let array = self.whole(view);
+            if value.ty().is_array() {
+                let row = self.b.get(array, vec![i]);
+                self.check_same_shape(row, value);
+            }
+            if let Atom::Var(array) = array {
+                arrays.push(Atom::Var(self.b.set(array, vec![i], value)));
+            }
+        }
+        self.unflatten(&Type::array(element.clone()), &mut arrays.into_iter(), span)
+    }
+
+    pub(super) fn array_literal(&mut self, element: &Type, items: &[Value], span: Span) -> Lowered<Value> {
+        let ty = Type::array(element.clone());
+        let leaves = self.leaves(&ty, span)?;
+        let mut columns: Vec<Vec<Atom>> = vec![Vec::new(); leaves.len()];
+        for item in items {
+            for (column, atom) in columns.iter_mut().zip(self.flatten(item, element, span)?) {
+                column.push(atom);
+            }
+        }
+        self.b.span = span;
+        let mut arrays = Vec::new();
+        for (items, ty) in columns.into_iter().zip(leaves) {
+            let array = Var::fresh("a", ty);
+            self.b.bind(vec![array], Op::Literal { items, ty });
+            arrays.push(Atom::Var(array));
+        }
+        self.unflatten(&ty, &mut arrays.into_iter(), span)
+    }
+
+    pub(super) fn ifold(&mut self, n: Atom, f: Value, init: &Value, state: &Type, span: Span) -> Lowered<Value> {
+        let inits = self.flatten(init, state, span)?;
+        let vars: Vec<Var> = inits.iter().map(|a| Var::fresh("c", a.ty())).collect();
+        let i = Self::index();
+        self.b.push();
+        let now = self.unflatten(state, &mut vars.iter().map(|v| Atom::Var(*v)), span)?;
+        let step = self.apply(f, Value::Leaf(i.into()), span)?;
+        let next = self.apply(step, now, span)?;
+        let results = self.flatten(&next, state, span)?;
+        let body = self.b.pop(results);
+        self.b.span = span;
+        let last = self.b.for_loop(i, n, vars.into_iter().zip(inits).collect(), body);
+        self.unflatten(state, &mut last.into_iter(), span)
+    }
+
+    /// Until `Inr`; the state is that of `Inl`, and the result is empty until it is there.
+    pub(super) fn iterate(&mut self, f: Value, x: &Value, types: (&Type, &Type), span: Span) -> Lowered<Value> {
+        let (state, result) = types;
+        let mut inits = self.flatten(x, state, span)?;
+        let vars: Vec<Var> = inits.iter().map(|a| Var::fresh("c", a.ty())).collect();
+        let mut all = vars.clone();
+        for leaf in self.leaves(result, span)? {
+            inits.push(self.b.dummy(leaf));
+            all.push(Var::fresh("result", leaf));
+        }
+        self.b.push();
+        let now = self.unflatten(state, &mut vars.iter().map(|v| Atom::Var(*v)), span)?;
+        let answer = self.apply(f, now, span)?;
+        let either = Type::either(state.clone(), result.clone());
+        let leaves = self.flatten(&answer, &either, span)?;
+        let mut results = vec![self.b.scalar(Prim::Equal, &[leaves[0], Atom::Int(0)])];
+        results.extend(&leaves[1..]);
+        let body = self.b.pop(results);
+        self.b.span = span;
+        let last = self.b.while_loop(all.into_iter().zip(inits).collect(), body);
+        self.unflatten(result, &mut last.into_iter().skip(vars.len()), span)
+    }
+}

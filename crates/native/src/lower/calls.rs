@@ -1,0 +1,312 @@
+//! Application: known functions are written out where they are called; tail recursion becomes a loop.
+
+use super::value::{Env, Function, Recursive, Value};
+use super::{Lowered, Lowering};
+use crate::flow::{Atom, Var};
+use crate::refusal::Reason;
+use gradus_core::traverse::{for_each_child, with_stack};
+use gradus_core::{Global, Term, TermKind, Type};
+use gradus_source::Span;
+use std::rc::Rc;
+
+/// How deep applications may nest before we say that they do not end.
+const DEPTH: usize = 4000;
+
+/// A recursive function taken apart.
+pub(super) struct Parts {
+    pub params: Vec<(gradus_core::Var, Type)>,
+    pub body: Term,
+    pub result: Type,
+    pub env: Env,
+}
+
+impl Recursive {
+    pub(super) fn parts(&self) -> Parts {
+        let (term, ty, env) = match self {
+            Recursive::Global { term, ty, .. } => (term.clone(), ty.clone(), Env::default()),
+            Recursive::Local { group, member } => {
+                let (_, ty, term) = &group.members[*member];
+                (term.clone(), ty.clone(), Env::with_group(group))
+            }
+        };
+        let (mut params, mut body, mut result) = (Vec::new(), term, ty);
+        while let (TermKind::Lambda(lambda), Type::Fun(ft)) = (&*body.kind.clone(), result.clone()) {
+            params.push((lambda.param.clone(), lambda.ty.clone()));
+            body = lambda.body.clone();
+            result = ft.1.clone();
+        }
+        Parts { params, body, result, env }
+    }
+
+    /// Whether a term is this function itself.
+    fn is(&self, term: &Term) -> bool {
+        match (self, &*term.kind) {
+            (Recursive::Global { global, .. }, TermKind::Global(other)) => global == other,
+            (Recursive::Local { group, member }, TermKind::Var(v, _)) => group.members[*member].0 == *v,
+            _ => false,
+        }
+    }
+
+    /// Whether a term mentions this function, or one that could lead back to it.
+    fn occurs_in(&self, term: &Term, recursive: &dyn Fn(&Global) -> bool) -> bool {
+        with_stack(|| {
+            let here = match (self, &*term.kind) {
+                (Recursive::Global { .. }, TermKind::Global(other)) => self.is(term) || recursive(other),
+                (Recursive::Local { group, .. }, TermKind::Var(v, _)) => group.members.iter().any(|(w, _, _)| w == v),
+                _ => false,
+            };
+            let mut found = here;
+            for_each_child(term, &mut |child| found = found || self.occurs_in(child, recursive));
+            found
+        })
+    }
+}
+
+/// `f a b c`: the head and the arguments.
+fn spine(term: &Term) -> (Term, Vec<Term>) {
+    let (mut head, mut args) = (term.clone(), Vec::new());
+    while let TermKind::App(function, argument) = &*head.kind.clone() {
+        args.push(argument.clone());
+        head = function.clone();
+    }
+    args.reverse();
+    (head, args)
+}
+
+/// A loop that is being lowered.
+struct Loop<'a> {
+    recursive: &'a Recursive,
+    parts: &'a Parts,
+    /// The parameters that every call passes on unchanged.
+    fixed: Vec<bool>,
+    /// The state on entry of an iteration, which is also what is left of it when the loop ends.
+    state: Vec<Atom>,
+}
+
+impl Lowering<'_> {
+    pub(super) fn apply(&mut self, function: Value, argument: Value, span: Span) -> Lowered<Value> {
+        let Value::Function(function) = function else {
+            gradus_source::bug!("an application of something that is no function");
+        };
+        match &*function {
+            Function::Lambda { lambda, env } => {
+                self.depth += 1;
+                if self.depth > DEPTH {
+                    return self.refuse(Reason::Unbounded, span);
+                }
+                let result = self.eval(&lambda.body, &env.with(&lambda.param, argument));
+                self.depth -= 1;
+                self.b.span = span;
+                result
+            }
+            Function::Recursive { recursive, args } => {
+                let args = [args.clone(), vec![argument]].concat();
+                let parts = recursive.parts();
+                if args.len() < parts.params.len() {
+                    let function = Function::Recursive { recursive: recursive.clone(), args };
+                    return Ok(Value::Function(Rc::new(function)));
+                }
+                self.call_recursive(recursive, &parts, args, span)
+            }
+            Function::Derivative { op, types, args } => {
+                let args = [args.clone(), vec![argument]].concat();
+                self.derivative(*op, types, args, span)
+            }
+        }
+    }
+
+    fn call_recursive(&mut self, recursive: &Recursive, parts: &Parts, args: Vec<Value>, span: Span) -> Lowered<Value> {
+        let own: Option<&Global> = match recursive {
+            Recursive::Global { global, .. } => Some(global),
+            Recursive::Local { .. } => None,
+        };
+        let defs = self.recursive.clone();
+        let leads_back = |global: &Global| match global {
+            Global::Source { name, .. } => Some(global) != own && defs.contains(name) && self.same_cycle(own, name),
+            Global::Derived { .. } | Global::Wrapper { .. } => false,
+        };
+        if !recursive.occurs_in(&parts.body, &leads_back) {
+            // Not recursive after all.
+            let params = parts.params.iter().zip(args);
+            let env = params.fold(parts.env.clone(), |env, ((var, _), value)| env.with(var, value));
+            return self.eval(&parts.body, &env);
+        }
+        let mut calls = Vec::new();
+        if is_tail(recursive, &parts.body, parts.params.len(), true, &leads_back, &mut calls) {
+            self.tail_loop(recursive, parts, &calls, args, span)
+        } else {
+            self.call_function(recursive, parts, args, span)
+        }
+    }
+
+    /// A function that only calls itself last is a loop over its arguments.
+    fn tail_loop(
+        &mut self,
+        recursive: &Recursive,
+        parts: &Parts,
+        calls: &[Vec<Term>],
+        args: Vec<Value>,
+        span: Span,
+    ) -> Lowered<Value> {
+        let passes_on = |i: usize| {
+            let same = |call: &Vec<Term>| matches!(&*call[i].kind, TermKind::Var(v, _) if *v == parts.params[i].0);
+            calls.iter().all(same)
+        };
+        let fixed: Vec<bool> = (0..parts.params.len()).map(passes_on).collect();
+        let mut carried = Vec::new();
+        let mut env = parts.env.clone();
+        for ((var, ty), (value, fixed)) in parts.params.iter().zip(args.into_iter().zip(&fixed)) {
+            if *fixed {
+                env = env.with(var, value);
+                continue;
+            }
+            let inits = self.flatten(&value, ty, span)?;
+            let vars: Vec<Var> = inits.iter().map(|a| Var::fresh(&*var.name, a.ty())).collect();
+            let state = self.unflatten(ty, &mut vars.iter().map(|v| Atom::Var(*v)), span)?;
+            env = env.with(var, state);
+            carried.extend(vars.into_iter().zip(inits));
+        }
+        let state: Vec<Atom> = carried.iter().map(|(v, _)| Atom::Var(*v)).collect();
+        for leaf in self.leaves(&parts.result, span)? {
+            let nothing = self.b.dummy(leaf);
+            carried.push((Var::fresh("result", leaf), nothing));
+        }
+        let context = Loop { recursive, parts, fixed, state };
+        self.b.push();
+        let results = self.tail(&parts.body.clone(), &env, &context)?;
+        let body = self.b.pop(results);
+        self.b.span = span;
+        let last = self.b.while_loop(carried, body);
+        let mut results = last.into_iter().skip(context.state.len());
+        self.unflatten(&parts.result, &mut results, span)
+    }
+
+    /// A term in tail position of a loop: whether to go on, the next state, and the result if not.
+    fn tail(&mut self, term: &Term, env: &Env, context: &Loop<'_>) -> Lowered<Vec<Atom>> {
+        with_stack(|| {
+            let span = term.span;
+            match &*term.kind {
+                TermKind::Let { var, bound, body, .. } => {
+                    let value = self.eval(bound, env)?;
+                    self.tail(body, &env.with(var, value), context)
+                }
+                TermKind::LetRec { bindings, body } => {
+                    let members = bindings.iter().map(|(v, s, t)| (v.clone(), s.ty.clone(), t.clone())).collect();
+                    let group = Rc::new(super::value::Group { members, outer: env.clone() });
+                    self.tail(body, &Env::with_group(&group), context)
+                }
+                TermKind::If { condition, then, otherwise } => {
+                    let condition = self.eval(condition, env)?;
+                    let condition = self.leaf(&condition);
+                    let all = self.choose(
+                        condition,
+                        span,
+                        &mut |s| s.tail(then, env, context).map(as_value),
+                        &mut |s| s.tail(otherwise, env, context).map(as_value),
+                    )?;
+                    Ok(as_atoms(self, all))
+                }
+                TermKind::Case { scrutinee, arms, default } => {
+                    let value = self.eval(scrutinee, env)?;
+                    let all = self.case(value, arms, default.as_ref(), span, &mut |s, body, bound| {
+                        let env = bound.into_iter().fold(env.clone(), |env, (v, x)| env.with(&v, x));
+                        s.tail(body, &env, context).map(as_value)
+                    })?;
+                    Ok(as_atoms(self, all))
+                }
+                TermKind::App(..) if context.recursive.is(&spine(term).0) => {
+                    let mut atoms = vec![Atom::Bool(true)];
+                    let (_, args) = spine(term);
+                    for ((arg, (_, ty)), fixed) in args.iter().zip(&context.parts.params).zip(&context.fixed) {
+                        if !fixed {
+                            let value = self.eval(arg, env)?;
+                            atoms.extend(self.flatten(&value, ty, span)?);
+                        }
+                    }
+                    for leaf in self.leaves(&context.parts.result, span)? {
+                        let nothing = self.b.dummy(leaf);
+                        atoms.push(nothing);
+                    }
+                    Ok(atoms)
+                }
+                _ => {
+                    let value = self.eval(term, env)?;
+                    let mut atoms = vec![Atom::Bool(false)];
+                    atoms.extend(&context.state);
+                    atoms.extend(self.flatten(&value, &context.parts.result, span)?);
+                    Ok(atoms)
+                }
+            }
+        })
+    }
+}
+
+/// A list of operands as a value, so that branches can join it.
+fn as_value(atoms: Vec<Atom>) -> Value {
+    use super::value::{Part, View};
+    let leaf = |atom: Atom| match atom {
+        Atom::Var(array) if array.ty.is_array() => {
+            Value::Array(Rc::new(Part::Leaf(View { array, index: Vec::new() })))
+        }
+        _ => Value::Leaf(atom),
+    };
+    Value::tuple(atoms.into_iter().map(leaf).collect())
+}
+
+fn as_atoms(lowering: &mut Lowering<'_>, value: Value) -> Vec<Atom> {
+    let Value::Tuple(items) = value else { gradus_source::bug!("a loop's state is no list") };
+    items
+        .iter()
+        .map(|item| match item {
+            Value::Leaf(atom) => *atom,
+            Value::Array(part) => match super::layout::views(part).first() {
+                Some(view) => lowering.whole(view),
+                None => gradus_source::bug!("an array without leaves"),
+            },
+            _ => gradus_source::bug!("a loop's state is no list of leaves"),
+        })
+        .collect()
+}
+
+/// Whether every mention of the function in a term is a call with all arguments in tail position; collects the arguments.
+fn is_tail(
+    recursive: &Recursive,
+    term: &Term,
+    arity: usize,
+    tail: bool,
+    leads_back: &dyn Fn(&Global) -> bool,
+    calls: &mut Vec<Vec<Term>>,
+) -> bool {
+    with_stack(|| {
+        let free = |t: &Term| !recursive.occurs_in(t, leads_back);
+        match &*term.kind {
+            TermKind::App(..) => {
+                let (head, args) = spine(term);
+                if recursive.is(&head) {
+                    let fine = tail && args.len() == arity && args.iter().all(free);
+                    calls.push(args);
+                    fine
+                } else {
+                    free(term)
+                }
+            }
+            TermKind::Let { bound, body, .. } => {
+                free(bound) && is_tail(recursive, body, arity, tail, leads_back, calls)
+            }
+            TermKind::LetRec { bindings, body } => {
+                bindings.iter().all(|(_, _, t)| free(t)) && is_tail(recursive, body, arity, tail, leads_back, calls)
+            }
+            TermKind::If { condition, then, otherwise } => {
+                free(condition)
+                    && is_tail(recursive, then, arity, tail, leads_back, calls)
+                    && is_tail(recursive, otherwise, arity, tail, leads_back, calls)
+            }
+            TermKind::Case { scrutinee, arms, default } => {
+                free(scrutinee)
+                    && arms.iter().all(|a| is_tail(recursive, &a.body, arity, tail, leads_back, calls))
+                    && default.iter().all(|d| is_tail(recursive, d, arity, tail, leads_back, calls))
+            }
+            _ => free(term),
+        }
+    })
+}

@@ -1,0 +1,325 @@
+//! Core to flow. Terms are evaluated symbolically: structure (tuples, records, known constructors, functions) exists only at compile
+//! time, and what remains is arithmetic on numbers and arrays, written to flow. Applying a known function is writing its body, so
+//! higher-order functions are specialised to their arguments and leave nothing behind; functions that are recursive but not
+//! in a tail call become flow functions, and those that are become loops.
+
+mod arrays;
+mod calls;
+mod choice;
+mod derive;
+mod functions;
+mod layout;
+mod prims;
+mod structural;
+mod value;
+
+use crate::adjoint::Adjoints;
+use crate::flow::{Atom, Builder, Function, FunctionId, Module, Name, Var};
+use crate::refusal::{Reason, Refusal};
+use crate::tangent::Tangents;
+use gradus_core::traverse::with_stack;
+use gradus_core::{instance, Body, Global, Literal, Program, Symbol, Term, TermKind, Type, TypeDecl, TypeName};
+use gradus_source::Span;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+use value::{Env, Group, Value};
+
+pub(crate) type Lowered<T> = Result<T, Box<Refusal>>;
+
+/// What an entry point takes and gives, before flattening.
+#[derive(Clone, Debug)]
+pub struct Signature {
+    pub params: Vec<Type>,
+    pub result: Type,
+    /// The `data` that the program reads, by definition and type: further parameters, after the others.
+    pub data: Vec<(Symbol, Type)>,
+}
+
+/// Lowers the functions of one program into one flow module.
+pub struct Lowering<'a> {
+    program: &'a Program,
+    types: FxHashMap<TypeName, TypeDecl>,
+    pub module: Module,
+    adjoints: Adjoints,
+    tangents: Tangents,
+    /// The definitions that call themselves, directly or through others.
+    recursive: FxHashSet<Symbol>,
+    instances: FxHashMap<Global, (Term, Type)>,
+    b: Builder,
+    /// What is known in the entry that is being lowered.
+    constants: FxHashMap<Global, Lowered<Value>>,
+    data: Vec<(Symbol, Type)>,
+    data_params: Vec<Var>,
+    functions: functions::Functions,
+    depth: usize,
+}
+
+impl<'a> Lowering<'a> {
+    pub fn new(program: &'a Program) -> Lowering<'a> {
+        let builtin = TypeDecl::builtin().into_iter();
+        let types = builtin.chain(program.types.values().cloned()).map(|d| (d.name.clone(), d)).collect();
+        Lowering {
+            program,
+            types,
+            module: Module::default(),
+            adjoints: Adjoints::default(),
+            tangents: Tangents::default(),
+            recursive: functions::recursive_definitions(program),
+            instances: FxHashMap::default(),
+            b: Builder::new(),
+            constants: FxHashMap::default(),
+            data: Vec::new(),
+            data_params: Vec::new(),
+            functions: functions::Functions::default(),
+            depth: 0,
+        }
+    }
+
+    pub(crate) fn refuse<T>(&self, reason: Reason, span: Span) -> Lowered<T> {
+        Err(Box::new(Refusal { reason, span }))
+    }
+
+    /// Lowers a closed term of a type `a1 -> ... -> an -> b`, of data types, to a flow function that takes the leaves of the
+    /// arguments and gives those of the result.
+    pub fn entry(&mut self, name: &str, term: &Term, ty: &Type) -> Lowered<(FunctionId, Signature)> {
+        self.b = Builder::new();
+        self.constants.clear();
+        self.data.clear();
+        self.data_params.clear();
+        self.functions = functions::Functions::default();
+        self.prepare(term)?;
+        let mut params = Vec::new();
+        let mut types = Vec::new();
+        let mut result = ty.clone();
+        let mut value = self.eval(term, &Env::default())?;
+        while let Type::Fun(ft) = &result {
+            let (from, to) = (ft.0.clone(), ft.1.clone());
+            let mut vars = Vec::new();
+            for leaf in self.leaves(&from, term.span)? {
+                vars.push(Var::fresh(param_name(types.len()), leaf));
+            }
+            let argument = self.unflatten(&from, &mut vars.iter().map(|v| Atom::Var(*v)), term.span)?;
+            params.extend(vars);
+            types.push(from);
+            value = self.apply(value, argument, term.span)?;
+            result = to;
+        }
+        let results = self.flatten(&value, &result, term.span)?;
+        let result_types = self.leaves(&result, term.span)?;
+        let body = self.b.pop(results);
+        params.append(&mut self.data_params);
+        let function = Function { name: Name::new(name), params, results: result_types, body };
+        self.module.functions.push(function);
+        let id = FunctionId(self.module.functions.len() - 1);
+        Ok((id, Signature { params: types, result, data: std::mem::take(&mut self.data) }))
+    }
+
+    /// The monomorphic text of a definition, and its type.
+    fn definition(&mut self, global: &Global, span: Span) -> Lowered<(Term, Type)> {
+        if let Some(known) = self.instances.get(global) {
+            return Ok(known.clone());
+        }
+        let Global::Source { name, types } = global else {
+            return self.refuse(Reason::Foreign("code of another differentiation mode".into()), span);
+        };
+        let Some(def) = self.program.defs.get(name) else {
+            return self.refuse(Reason::Foreign(format!("the missing definition `{name}`")), span);
+        };
+        if def.rules.reverse.is_some() || def.rules.forward.is_some() {
+            return self.refuse(Reason::CustomRule(name.to_string()), span);
+        }
+        let Body::Term(term) = &def.body else {
+            return self.refuse(Reason::Foreign(format!("the data `{name}`")), span);
+        };
+        let made = (instance::instance(&def.scheme, term, types), def.scheme.instantiate(types));
+        self.instances.insert(global.clone(), made.clone());
+        Ok(made)
+    }
+
+    /// Evaluates, at the start of an entry, the definitions that are no functions and that the term needs; what cannot be lowered
+    /// is reported only if it is really used.
+    fn prepare(&mut self, term: &Term) -> Lowered<()> {
+        let mut globals = Vec::new();
+        collect_globals(term, &mut globals);
+        for (global, span) in globals {
+            if self.constants.contains_key(&global) {
+                continue;
+            }
+            if let Some(data) = self.data_param(&global, span)? {
+                self.constants.insert(global, Ok(data));
+                continue;
+            }
+            let Ok((body, _)) = self.definition(&global, span) else { continue };
+            // Marked first, so that recursion ends; a function is evaluated where it is used.
+            let foreign = Refusal { reason: Reason::Foreign("a value that depends on itself".into()), span };
+            self.constants.insert(global.clone(), Err(Box::new(foreign)));
+            self.prepare(&body)?;
+            if matches!(&*body.kind, TermKind::Lambda(_)) {
+                self.constants.remove(&global);
+                self.functions.seen.insert(global);
+                continue;
+            }
+            let value = self.eval(&body, &Env::default());
+            self.constants.insert(global, value);
+        }
+        Ok(())
+    }
+
+    /// A definition that is `data` becomes parameters of the entry.
+    fn data_param(&mut self, global: &Global, span: Span) -> Lowered<Option<Value>> {
+        let Global::Source { name, .. } = global else { return Ok(None) };
+        let Some(def) = self.program.defs.get(name) else { return Ok(None) };
+        let Body::Data { .. } = &def.body else { return Ok(None) };
+        let ty = def.scheme.ty.clone();
+        let vars: Vec<Var> = self.leaves(&ty, span)?.into_iter().map(|l| Var::fresh(&**name, l)).collect();
+        let value = self.unflatten(&ty, &mut vars.iter().map(|v| Atom::Var(*v)), span)?;
+        self.data_params.extend(vars);
+        self.data.push((name.clone(), ty));
+        Ok(Some(value))
+    }
+
+    /// The value of a term.
+    fn eval(&mut self, term: &Term, env: &Env) -> Lowered<Value> {
+        with_stack(|| self.eval_inner(term, env))
+    }
+
+    fn eval_inner(&mut self, term: &Term, env: &Env) -> Lowered<Value> {
+        let span = term.span;
+        self.b.span = span;
+        match &*term.kind {
+            TermKind::Var(var, _) => match env.get(var) {
+                Some(value) => Ok(value),
+                None => gradus_source::bug!("the variable {var:?} is not bound"),
+            },
+            TermKind::Global(global) => self.global(global, span),
+            TermKind::Literal(literal) => match literal {
+                Literal::Real(x) => Ok(Value::real(*x)),
+                Literal::Int(k) => Ok(Value::Leaf(Atom::Int(*k))),
+                Literal::Bool(x) => Ok(Value::Leaf(Atom::Bool(*x))),
+                Literal::Unit => Ok(Value::Unit),
+                Literal::String(_) => self.refuse(Reason::Type("string".into()), span),
+            },
+            TermKind::Lambda(lambda) => Ok(Value::Function(Rc::new(value::Function::Lambda {
+                lambda: lambda.clone(),
+                env: env.clone(),
+            }))),
+            TermKind::App(function, argument) => {
+                let function = self.eval(function, env)?;
+                let argument = self.eval(argument, env)?;
+                self.apply(function, argument, span)
+            }
+            TermKind::Let { var, bound, body, .. } => {
+                let value = self.eval(bound, env)?;
+                self.eval(body, &env.with(var, value))
+            }
+            TermKind::LetRec { bindings, body } => {
+                let members = bindings.iter().map(|(v, s, t)| (v.clone(), s.ty.clone(), t.clone())).collect();
+                let group = Rc::new(Group { members, outer: env.clone() });
+                self.eval(body, &Env::with_group(&group))
+            }
+            TermKind::Prim { prim, types, args, .. } => {
+                let mut values = Vec::with_capacity(args.len());
+                for arg in args {
+                    values.push(self.eval(arg, env)?);
+                }
+                self.b.span = span;
+                self.prim(*prim, types, values, span)
+            }
+            TermKind::Tuple(items) => {
+                let values = items.iter().map(|t| self.eval(t, env)).collect::<Lowered<Vec<_>>>()?;
+                Ok(Value::tuple(values))
+            }
+            TermKind::Proj { index, term } => match self.eval(term, env)? {
+                Value::Tuple(items) => match items.get(*index) {
+                    Some(item) => Ok(item.clone()),
+                    None => gradus_source::bug!("a tuple has no component {index}"),
+                },
+                _ => gradus_source::bug!("the component of something that is no tuple"),
+            },
+            TermKind::Construct { name, types, tag, args } => {
+                let values = args.iter().map(|t| self.eval(t, env)).collect::<Lowered<Vec<_>>>()?;
+                let ty = Type::Named(name.clone(), types.clone());
+                // Refuses recursive types by their name.
+                self.leaves_of_data(&ty, span)?;
+                Ok(match self.shape(&ty, span)? {
+                    layout::Shape::Record(_) => Value::tuple(values),
+                    layout::Shape::Variant(constructors) => {
+                        let mut fields = vec![None; constructors.len()];
+                        fields[*tag] = Some(values);
+                        Value::Variant { tag: Atom::Int(*tag as i64), fields: fields.into() }
+                    }
+                })
+            }
+            TermKind::Case { scrutinee, arms, default } => {
+                let value = self.eval(scrutinee, env)?;
+                self.case(value, arms, default.as_ref(), span, &mut |s, body, bound| {
+                    let env = bound.into_iter().fold(env.clone(), |env, (v, x)| env.with(&v, x));
+                    s.eval(body, &env)
+                })
+            }
+            TermKind::If { condition, then, otherwise } => {
+                let condition = self.eval(condition, env)?;
+                let condition = self.leaf(&condition);
+                self.choose(condition, span, &mut |s| s.eval(then, env), &mut |s| s.eval(otherwise, env))
+            }
+            TermKind::ArrayLiteral { element, items } => {
+                let values = items.iter().map(|t| self.eval(t, env)).collect::<Lowered<Vec<_>>>()?;
+                self.array_literal(element, &values, span)
+            }
+            TermKind::Derive { op, types, args } => {
+                let values = args.iter().map(|t| self.eval(t, env)).collect::<Lowered<Vec<_>>>()?;
+                self.b.span = span;
+                self.derivative(*op, types, values, span)
+            }
+            TermKind::Lift { .. } => self.refuse(Reason::Foreign("code of another differentiation mode".into()), span),
+        }
+    }
+
+    /// Refuses a type without a flat form; functions inside are no obstacle here.
+    fn leaves_of_data(&self, ty: &Type, span: Span) -> Lowered<()> {
+        match self.leaves(ty, span) {
+            Err(refusal) if matches!(&refusal.reason, Reason::Type(text) if text.contains("->")) => Ok(()),
+            Err(refusal) => Err(refusal),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn global(&mut self, global: &Global, span: Span) -> Lowered<Value> {
+        if let Some(known) = self.constants.get(global) {
+            return known.clone();
+        }
+        let (term, ty) = self.definition(global, span)?;
+        if let Global::Source { name, .. } = global {
+            if self.recursive.contains(name) {
+                let recursive = value::Recursive::Global { global: global.clone(), term, ty };
+                return Ok(Value::Function(Rc::new(value::Function::Recursive { recursive, args: Vec::new() })));
+            }
+        }
+        self.eval(&term, &Env::default())
+    }
+
+    /// The operand of a number.
+    fn leaf(&self, value: &Value) -> Atom {
+        match value {
+            Value::Leaf(atom) => *atom,
+            _ => gradus_source::bug!("a structure where a number is expected"),
+        }
+    }
+}
+
+/// `x`, `y`, `z`, then numbered.
+fn param_name(i: usize) -> &'static str {
+    ["x", "y", "z", "u", "v", "w"].get(i).copied().unwrap_or("p")
+}
+
+/// The definitions that a term mentions, with a place where it does.
+fn collect_globals(term: &Term, found: &mut Vec<(Global, Span)>) {
+    with_stack(|| {
+        if let TermKind::Global(global) = &*term.kind {
+            if !found.iter().any(|(g, _)| g == global) {
+                found.push((global.clone(), term.span));
+            }
+        }
+        gradus_core::traverse::for_each_child(term, &mut |child| collect_globals(child, found));
+    })
+}
