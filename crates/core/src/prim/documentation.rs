@@ -2,7 +2,7 @@
 
 use super::{Fixity, Prim, PrimInfo};
 use crate::build::At;
-use crate::print::{print_scheme, Printer};
+use crate::print::{print_scheme, print_term, Options};
 use crate::Var;
 use std::fmt::Write;
 
@@ -59,7 +59,7 @@ fn derivative(info: &PrimInfo) -> String {
     let at = At::default();
     let args: Vec<_> = parameters(info).iter().map(|v| at.var(v)).collect();
     let terms = partials(at, &args);
-    let shown: Vec<String> =
-        terms.iter().flatten().map(|t| format!("`{}`", Printer::default().one_line(t))).collect();
+    let options = Options { width: usize::MAX, ..Options::default() };
+    let shown: Vec<String> = terms.iter().flatten().map(|t| format!("`{}`", print_term(None, t, options))).collect();
     shown.join(", ")
 }

@@ -2,11 +2,13 @@
 //! documentation, evaluation, partial derivatives as core terms, domain, kinks, where finite differences can be
 //! trusted. Nothing else matches on names.
 
+mod documentation;
 mod info;
 pub mod math;
 mod scalars;
 mod structures;
 
+pub use documentation::documentation;
 pub use info::{Condition, Eval, Fixity, IntError, Partials, PrimInfo};
 
 use std::sync::LazyLock;
