@@ -1,0 +1,425 @@
+//! The one place where type errors are put into words.
+
+use crate::error::{Expression, Mismatch, Namespace, Twice, TypeError, Why};
+use crate::tree::MatchForm;
+use gradus_source::{Diagnostic, Span};
+
+impl TypeError {
+    /// The main place.
+    pub fn span(&self) -> Span {
+        self.diagnostic().labels.first().map_or(Span::default(), |label| label.span)
+    }
+
+    pub fn code(&self) -> &'static str {
+        self.diagnostic().code
+    }
+
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            TypeError::Unknown { namespace, name, module, near, span } => {
+                let (code, what) = match namespace {
+                    Namespace::Value => ("E0101", "variable"),
+                    Namespace::Constructor => ("E0102", "constructor"),
+                    Namespace::Field => ("E0103", "record field"),
+                    Namespace::Type => ("E0104", "type"),
+                    Namespace::TypeVariable => ("E0105", "type variable"),
+                };
+                let tick = if *namespace == Namespace::TypeVariable && !name.starts_with('\'') { "'" } else { "" };
+                let message = match module {
+                    Some(module) => format!("module `{module}` has no {what} `{name}`"),
+                    None => format!("unknown {what} `{tick}{name}`"),
+                };
+                let mut said = Diagnostic::error(code, message).label(*span, "not found here");
+                if let Some(near) = near {
+                    said = said.help(format!("did you mean `{near}`?"));
+                } else if *namespace == Namespace::TypeVariable {
+                    said = said.help(format!("add `{tick}{name}` to the parameters of the declared type"));
+                }
+                said
+            }
+            TypeError::UnknownModule { name, near, span } => {
+                let said =
+                    Diagnostic::error("E0106", format!("unknown module `{name}`")).label(*span, "not imported here");
+                match near {
+                    Some(near) => said.help(format!("did you mean `{near}`?")),
+                    None => said.help(format!("write `import {name}` at the top of the file")),
+                }
+            }
+            TypeError::NestedModule { span } => Diagnostic::error("E0107", "there are no modules inside modules")
+                .label(*span, "this cannot be a part of a module"),
+            TypeError::ModuleNotFound { name, looked, near, span } => {
+                let mut said =
+                    Diagnostic::error("E0108", format!("module `{name}` was not found")).label(*span, "imported here");
+                for place in looked {
+                    said = said.note(format!("looked for {place}"));
+                }
+                match near {
+                    Some(near) => said.help(format!("did you mean `{near}`?")),
+                    None => said,
+                }
+            }
+            TypeError::ImportCycle { modules, span } => {
+                let chain = modules.iter().map(|m| format!("`{m}`")).collect::<Vec<_>>().join(" imports ");
+                Diagnostic::error("E0109", "modules import each other in a circle")
+                    .label(*span, "this import closes the circle")
+                    .note(chain)
+                    .help("move what both need into a third module")
+            }
+            TypeError::Twice { what, name, first, second } => {
+                let what = match what {
+                    Twice::Type => "the type",
+                    Twice::Constructor => "the constructor",
+                    Twice::Field => "the field",
+                    Twice::TypeParameter => "the type parameter",
+                    Twice::PatternVariable => "the variable",
+                    Twice::Definition => "the definition",
+                    Twice::Rule => "the derivative rule of",
+                };
+                Diagnostic::error("E0110", format!("{what} `{name}` stands here twice"))
+                    .label(*second, "the second time")
+                    .label(*first, "the first time")
+            }
+            TypeError::CyclicAlias { name, span } => {
+                Diagnostic::error("E0111", format!("the type `{name}` is an abbreviation of itself"))
+                    .label(*span, "this leads back to where it started")
+                    .help("a recursive type needs a constructor or a record, as in `type t = T of t list`")
+            }
+            TypeError::TypeArity { name, expected, given, span } => {
+                let message =
+                    format!("the type `{name}` takes {}, but is given {given}", count(*expected, "type argument"));
+                Diagnostic::error("E0112", message).label(*span, format!("{} here", count(*given, "argument")))
+            }
+            TypeError::Mismatch(mismatch) => mismatch_words(mismatch),
+            TypeError::Infinite { var, ty, span } => {
+                Diagnostic::error("E0202", format!("a type would contain itself: `{var}` would have to be `{ty}`"))
+                    .label(*span, "this cannot have a finite type")
+                    .help("is a function applied to itself, or an argument missing or doubled?")
+            }
+            TypeError::TooManyArguments { function, ty, takes, given, span, extra } => {
+                if *takes == 0 {
+                    let what = function.as_ref().map_or("this".to_string(), |name| format!("`{name}`"));
+                    return Diagnostic::error(
+                        "E0203",
+                        format!("{what} is not a function, but is applied to {}", count(*given, "argument")),
+                    )
+                    .label(*span, format!("this is a `{ty}`"))
+                    .help("is an operator, a comma or a semicolon missing before the argument?");
+                }
+                let what = function.as_ref().map_or("this function".to_string(), |name| format!("`{name}`"));
+                Diagnostic::error("E0203", format!("{what} takes {}, but is given {given}", count(*takes, "argument")))
+                    .label(*extra, "one too many")
+                    .label(*span, format!("this has type `{ty}`"))
+            }
+            TypeError::NotData { ty, function, why, span } => {
+                let what = match why {
+                    Why::Operand { op, .. } | Why::OtherOperand { op, .. } => format!("`{op}`"),
+                    Why::Argument { function: Some(name), .. } => format!("`{name}`"),
+                    _ => "this operation".to_string(),
+                };
+                let label = if ty == function {
+                    format!("this is a function, `{ty}`")
+                } else {
+                    format!("this is a `{ty}`, with the function `{function}` inside")
+                };
+                Diagnostic::error("E0205", format!("{what} works on data only, and a function is not data"))
+                    .label(*span, label)
+                    .note("data types have no function inside: numbers, booleans, strings, and tuples, records, variants, lists and arrays of data")
+            }
+            TypeError::NotNumber { ty, why, span, from } => {
+                let what = match why {
+                    Why::Operand { op, .. } | Why::OtherOperand { op, .. } => format!("`{op}` works on"),
+                    Why::Pattern { .. } => "a numeral is one of the".to_string(),
+                    _ => "a numeral is used here; it is one of the".to_string(),
+                };
+                let mut said = Diagnostic::error("E0206", format!("{what} numbers, `int` or `real`, not on `{ty}`"))
+                    .label(*span, format!("this is a `{ty}`"));
+                if !matches!(why, Why::Operand { .. } | Why::OtherOperand { .. }) {
+                    said.message = format!("expected `{ty}`, found a number");
+                    said.labels[0].text = "this is a number".to_string();
+                }
+                if let Some(from) = from.filter(|from| from != span) {
+                    said = said.label(from, format!("it is a `{ty}` because of this"));
+                }
+                let plus = matches!(why, Why::Operand { op: "+", .. } | Why::OtherOperand { op: "+", .. });
+                let op = match why {
+                    Why::Operand { op, .. } | Why::OtherOperand { op, .. } => *op,
+                    _ => "",
+                };
+                if plus && ty == "string" {
+                    said = said.help("strings are joined by `string_append a b`");
+                } else if ty.ends_with(']') || ty.contains(" * ") {
+                    match op {
+                        "+" => said = said.help("arrays, tuples and other data are added by `<+>`"),
+                        "-" => said = said.help("arrays, tuples and other data are subtracted by `<->`"),
+                        "*" => {
+                            said =
+                                said.help("data is multiplied by a number by `k *> a`; the inner product is `a <.> b`")
+                        }
+                        _ => {}
+                    }
+                }
+                said
+            }
+            TypeError::RecursiveValue { name, span } => {
+                Diagnostic::error("E0208", format!("`{name}` is defined by `let rec`, but is not a function"))
+                    .label(*span, "this would need its own value before it has one")
+                    .help(format!("write it as a function, `let rec {name} x = ...`, or drop `rec`"))
+            }
+            TypeError::RecursivePattern { span } => {
+                Diagnostic::error("E0208", "`let rec` defines functions, by their names")
+                    .label(*span, "this is a pattern")
+            }
+            TypeError::LocalPolymorphicRecursion { name, span } => {
+                Diagnostic::error("E0209", format!("`{name}` is local and may not use itself at several types"))
+                    .label(*span, "polymorphic recursion inside an expression")
+                    .help(format!("move `{name}` to the top level; its type may stay as it is"))
+            }
+            TypeError::TooGeneral { name, annotated, var, span } => {
+                Diagnostic::error("E0210", format!("`{name}` is less general than its type says"))
+                    .label(*span, format!("`{annotated}` promises any `{var}`"))
+            }
+            TypeError::MissingFields { record, fields, span } => {
+                let names = fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ");
+                let fields_are = if fields.len() == 1 { "field is" } else { "fields are" };
+                Diagnostic::error(
+                    "E0211",
+                    format!("a value of the record `{record}` needs all its fields: {names} missing"),
+                )
+                .label(*span, format!("{} {fields_are} missing here", fields.len()))
+            }
+            TypeError::NoSuchField { record, field, fields, near, span } => {
+                let said = Diagnostic::error("E0103", format!("the record `{record}` has no field `{field}`"))
+                    .label(*span, "not one of its fields")
+                    .note(format!(
+                        "its fields are {}",
+                        fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ")
+                    ));
+                match near {
+                    Some(near) => said.help(format!("did you mean `{near}`?")),
+                    None => said,
+                }
+            }
+            TypeError::NotARecord { ty, field, span } => {
+                Diagnostic::error("E0213", format!("`.{field}` reads a field of a record, and `{ty}` is not a record"))
+                    .label(*span, format!("this is a `{ty}`"))
+            }
+            TypeError::EmptyRecord { span } => Diagnostic::error("E0213", "a record has at least one field")
+                .label(*span, "nothing tells which record this is"),
+            TypeError::ConstructorArity { name, expected, given, span } => {
+                let said = Diagnostic::error(
+                    "E0214",
+                    format!("the constructor `{name}` takes {}, but is given {given}", count(*expected, "argument")),
+                )
+                .label(*span, format!("{} here", count(*given, "argument")));
+                match expected {
+                    0 => said,
+                    1 => said.help(format!("write `{name} a`")),
+                    _ => {
+                        let args =
+                            ["a", "b", "c", "d", "e"].iter().take((*expected).min(5)).copied().collect::<Vec<_>>();
+                        said.help(format!("the arguments stand in parentheses: `{name} ({})`", args.join(", ")))
+                    }
+                }
+            }
+            TypeError::TypeTooLarge { span } => {
+                Diagnostic::error("E0215", "the type of this is too large to work with")
+                    .label(*span, "its type has thousands of parts")
+                    .help("a record or a variant keeps types small")
+            }
+            TypeError::OpenData { name, ty, span } => Diagnostic::error(
+                "E0216",
+                format!(
+                    "the data `{name}` is read from a file, so its type must be complete and have no function inside"
+                ),
+            )
+            .label(*span, format!("this is `{ty}`")),
+            TypeError::NumeralTooLarge { text, span } => {
+                Diagnostic::error("E0217", format!("`{text}` does not fit into an `int`, which has 64 bits"))
+                    .label(*span, "too large")
+                    .help(format!("write `{text}.0` if a `real` is meant"))
+            }
+            TypeError::NotExhaustive { missing, form, span } => {
+                let example = missing.first().map_or("_", |m| m.as_str());
+                let message = match form {
+                    MatchForm::Match => format!("this match does not cover every value: `{example}` is missing"),
+                    MatchForm::Let => format!("the pattern of this `let` does not match every value: not `{example}`"),
+                    MatchForm::Param => {
+                        format!("the pattern of this parameter does not match every value: not `{example}`")
+                    }
+                };
+                let mut said = Diagnostic::error("E0301", message).label(*span, "not every value is covered");
+                for other in missing.iter().skip(1) {
+                    said = said.note(format!("also missing: `{other}`"));
+                }
+                match form {
+                    MatchForm::Match => {
+                        said.help(format!("add `| {example} -> ...`, or `| _ -> ...` for all the rest"))
+                    }
+                    MatchForm::Let | MatchForm::Param => said.help("use `match` with a case for every value"),
+                }
+            }
+            TypeError::Unreachable { span } => Diagnostic::warning("E0302", "this case is never reached")
+                .label(*span, "the cases before it cover all of this"),
+            TypeError::OrPattern { name, span, without } => {
+                Diagnostic::error("E0303", format!("`{name}` must be bound on every side of `|`"))
+                    .label(*span, "bound here")
+                    .label(*without, "but not here")
+            }
+            TypeError::TooComplicated { span } => {
+                Diagnostic::error("E0305", "this match is too complicated to compile")
+                    .label(*span, "it needs too many tests")
+                    .help("split it into nested matches")
+            }
+            TypeError::SizesDiffer { actual, expected, actual_type, expected_type, why, span, variable } => {
+                let said =
+                    Diagnostic::error("E0401", format!("array sizes differ: {actual} here, but {expected} is needed"))
+                        .label(*span, format!("this is a `{actual_type}`"));
+                let said = because(said, why, expected_type);
+                if *variable {
+                    said.help("a size variable stands for any size that the caller chooses; write `[]` for a size that is checked when the program runs")
+                } else {
+                    said
+                }
+            }
+            TypeError::UnknownRuleTarget { name, near, span } => {
+                let said =
+                    Diagnostic::error("E0501", format!("there is no function `{name}` in this file before this rule"))
+                        .label(*span, "a rule follows the function that it is about");
+                match near {
+                    Some(near) => said.help(format!("did you mean `{near}`?")),
+                    None => said,
+                }
+            }
+            TypeError::RuleArity { name, ty, given, reverse, takes, span } => {
+                let (word, shape) = if *reverse {
+                    ("derivative", "the function's parameters and then the cotangent of its result")
+                } else {
+                    ("tangent", "the function's parameters and then a tangent for each")
+                };
+                let needs = if *reverse { takes + 1 } else { takes * 2 };
+                let said =
+                    Diagnostic::error("E0502", format!("this rule of `{name}` has {}", count(*given, "parameter")))
+                        .label(*span, format!("`{name}` has type `{ty}`"))
+                        .note(format!("`{word} {name}` takes {shape}"));
+                if *takes > 0 {
+                    said.help(format!("for all {} of `{name}` the rule takes {needs}", count(*takes, "parameter")))
+                } else {
+                    said
+                }
+            }
+            TypeError::NoAppend { span } => {
+                Diagnostic::error("E0101", "`@` needs the prelude's `append`").label(*span, "there is no prelude here")
+            }
+        }
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    match n {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what}"),
+        _ => format!("{n} {what}s"),
+    }
+}
+
+/// Says why a type was expected, at the place that expects it.
+fn because(said: Diagnostic, why: &Why, expected: &str) -> Diagnostic {
+    match why {
+        Why::Argument { function, index, head } => {
+            let name = function.as_ref().map_or("this function".to_string(), |name| format!("`{name}`"));
+            said.label(*head, format!("argument {index} of {name} is a `{expected}`"))
+        }
+        Why::Operand { op, at } => said.label(*at, format!("`{op}` needs a `{expected}` there")),
+        Why::OtherOperand { op, first } => {
+            said.label(*first, format!("the other side of `{op}` is a `{expected}`, and both must be the same"))
+        }
+        Why::Branch { first } => {
+            said.label(*first, format!("the first branch is a `{expected}`, and both must be the same"))
+        }
+        Why::Arm { first } => said.label(*first, format!("the first case is a `{expected}`, and all must be the same")),
+        Why::Element { first } => {
+            said.label(*first, format!("the first element is a `{expected}`, and all must be the same"))
+        }
+        Why::Annotation { at } => said.label(*at, format!("`{expected}` is written here")),
+        Why::Pattern { value: Some(value) } => said.label(*value, format!("the value is a `{expected}`")),
+        Why::Rule { function, rule } => said.note(format!("a rule of `{function}` must have the type `{rule}`")),
+        Why::Condition => said.note("a condition is a `bool`"),
+        Why::Guard => said.note("the guard of a case is a `bool`"),
+        Why::Check => said.note("`check` takes a `bool` that must hold"),
+        Why::Index => said.note("an index is an `int`"),
+        Why::Bound => said.note("the number of elements is an `int`"),
+        Why::Field { name, record } => said.note(format!("the field `{name}` of `{record}` is a `{expected}`")),
+        Why::Record { field } => said.note(format!("`{field}` is a field of `{expected}`")),
+        Why::ConstructorArgument { name } => said.note(format!("the constructor `{name}` takes a `{expected}` here")),
+        Why::Recursion { name } => said.note(format!("`{name}` is used as a `{expected}` in its own definition")),
+        Why::Pattern { value: None } | Why::Wanted => said,
+    }
+}
+
+fn mismatch_words(m: &Mismatch) -> Diagnostic {
+    let numbers = (m.actual == "int" && m.expected == "real") || (m.actual == "real" && m.expected == "int");
+    if m.missing_arguments > 0 {
+        let what = match &m.what {
+            Expression::Variable(name) => format!("`{name}`"),
+            Expression::RealLiteral(_) | Expression::Pattern | Expression::Other => "this function".to_string(),
+        };
+        let said = Diagnostic::error(
+            "E0204",
+            format!(
+                "{what} still needs {}: expected `{}`, found the function `{}`",
+                count(m.missing_arguments, "argument"),
+                m.expected,
+                m.actual
+            ),
+        )
+        .label(m.span, format!("this is a `{}`", m.actual));
+        return because(said, &m.why, &m.expected);
+    }
+    let code = if numbers { "E0207" } else { "E0201" };
+    let mut said = Diagnostic::error(code, format!("expected `{}`, found `{}`", m.expected, m.actual));
+    said = match &m.what {
+        Expression::Variable(name) => said.label(m.span, format!("`{name}` is a `{}`", m.actual)),
+        Expression::Pattern => said.label(m.span, format!("this pattern is for a `{}`", m.actual)),
+        Expression::RealLiteral(_) | Expression::Other => said.label(m.span, format!("this is a `{}`", m.actual)),
+    };
+    said = because(said, &m.why, &m.expected);
+    if let Some((actual, expected)) = &m.parts {
+        said = said.note(format!("`{actual}` and `{expected}` differ"));
+    }
+    let told = |said: &Diagnostic, place: Span| said.labels.iter().any(|label| label.span == place);
+    if let Some(from) = m.actual_from.filter(|from| !told(&said, *from)) {
+        said = said.label(from, format!("it is a `{}` because of this", m.actual));
+    }
+    if let Some(from) = m.expected_from.filter(|from| !told(&said, *from)) {
+        said = said.label(from, format!("`{}` is expected because of this", m.expected));
+    }
+    if numbers {
+        return match (&m.what, m.expected.as_str()) {
+            (Expression::RealLiteral(text), "int") => {
+                let whole = text.strip_suffix(".0").unwrap_or(text);
+                if whole.contains(['.', 'e', 'N', 'i']) {
+                    said.help("`round`, `floor` and `truncate` make an `int` of a `real`")
+                } else {
+                    said.help(format!("write `{whole}` for an `int`"))
+                }
+            }
+            (_, "int") => {
+                said.help("`round`, `floor` and `truncate` make an `int` of a `real`; nothing is converted silently")
+            }
+            _ => said.help("`real e` makes a `real` of an `int`, and `2.0` is a `real`; nothing is converted silently"),
+        };
+    }
+    if m.actual == "unit" || m.expected == "unit" {
+        return said;
+    }
+    if m.expected == "bool" && matches!(m.why, Why::Condition | Why::Check | Why::Guard) {
+        return said.help("compare it with something, as in `x = 0`");
+    }
+    if m.actual.ends_with(" list") && m.expected.ends_with(']') {
+        return said.help("arrays are written `[| a; b |]`, lists `[a; b]`");
+    }
+    if m.actual.ends_with(']') && m.expected.ends_with(" list") {
+        return said.help("lists are written `[a; b]`, arrays `[| a; b |]`");
+    }
+    said
+}
