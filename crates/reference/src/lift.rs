@@ -18,12 +18,15 @@ use std::sync::Arc;
 /// The outer modes, and the mode.
 type Modes = (Arc<[Mode]>, Mode);
 
+/// A group, kept so that its address stays its own, and its image.
+type GroupImage = (Rc<Group>, Rc<Group>);
+
 /// What has been lifted before, and what is known about the variables of the program.
 #[derive(Default)]
 pub(crate) struct Lifted {
     /// The code of the image of a function; the function is kept so that its address stays its own.
     functions: FxHashMap<(*const Lambda, Modes), (Arc<Lambda>, u32)>,
-    groups: FxHashMap<(*const Group, Modes), (Rc<Group>, Rc<Group>)>,
+    groups: FxHashMap<(*const Group, Modes), GroupImage>,
     data: FxHashMap<Type, bool>,
     /// The types of variables in the texts that derivatives are made from.
     types: FxHashMap<Var, Type>,
@@ -39,7 +42,7 @@ impl Lifted {
         self.unread_terms.push(term.clone());
     }
 
-    /// A global that is run. The image of another one is made from the text of that one.
+    /// A global of which the image is run, which was made from the global's text.
     pub fn note_global(&mut self, global: &Global) {
         let mut root = global;
         while let Global::Derived { of, .. } = root {

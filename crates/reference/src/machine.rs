@@ -298,7 +298,11 @@ impl<'d> Machine<'d> {
         }
         let global = self.codes.globals[index].clone();
         let definition = self.definitions.definition(&global).map_err(|refusal| refused(refusal, span))?;
-        self.lifted.note_global(&global);
+        match (&global, &definition.term) {
+            (Global::Derived { of, .. }, _) => self.lifted.note_global(of),
+            (_, Some(term)) => self.lifted.note_term(term),
+            (_, None) => {}
+        }
         let known = match (&definition.term, &global) {
             (Some(term), _) => {
                 let code = self.codes.term(&name_of(&global), term);

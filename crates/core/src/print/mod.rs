@@ -1,5 +1,7 @@
 //! Core as Gradus source: types, terms, definitions and whole programs, in a form that the front end reads back.
 
+mod bindings;
+mod data;
 mod file;
 mod layout;
 mod names;

@@ -3,7 +3,7 @@
 use super::layout::{Doc, Layout};
 use super::names::Names;
 use super::types::TypePrinter;
-use super::{Annotations, Options};
+use super::Options;
 use crate::check::{type_of, Context};
 use crate::definitions::Environment;
 use crate::prim::Fixity;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// How tightly an expression holds together; what stands in a place that asks for more needs parentheses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+pub(super) enum Level {
     /// `let`, `fun`, `if`, `match`: reach as far to the right as they can.
     Open,
     Tuple,
@@ -65,7 +65,7 @@ pub(super) struct TermPrinter<'a> {
     pub options: Options,
     pub names: Names,
     pub layout: Layout,
-    environment: Environment,
+    pub(super) environment: Environment,
     uses: FxHashMap<Var, usize>,
 }
 
@@ -105,7 +105,7 @@ impl<'a> TermPrinter<'a> {
         self.layout.text(text)
     }
 
-    fn uses(&self, var: &Var) -> usize {
+    pub(super) fn uses(&self, var: &Var) -> usize {
         self.uses.get(var).copied().unwrap_or(0)
     }
 
@@ -116,7 +116,7 @@ impl<'a> TermPrinter<'a> {
         text
     }
 
-    fn bind(&mut self, var: &Var, scheme: Scheme) -> String {
+    pub(super) fn bind(&mut self, var: &Var, scheme: Scheme) -> String {
         self.environment.insert(var.clone(), scheme);
         if self.uses(var) == 0 {
             return "_".into();
@@ -124,7 +124,7 @@ impl<'a> TermPrinter<'a> {
         self.names.bind(var)
     }
 
-    fn unbind(&mut self, vars: &[Var]) {
+    pub(super) fn unbind(&mut self, vars: &[Var]) {
         vars.iter().for_each(|var| self.names.unbind(var));
     }
 
@@ -137,7 +137,7 @@ impl<'a> TermPrinter<'a> {
         self.layout.group([open, inner, close])
     }
 
-    fn term(&mut self, term: &Term, asked: Level) -> Doc {
+    pub(super) fn term(&mut self, term: &Term, asked: Level) -> Doc {
         with_stack(|| {
             let (doc, own) = self.open(term);
             self.parenthesised(doc, own, asked)
@@ -191,7 +191,7 @@ impl<'a> TermPrinter<'a> {
         }
     }
 
-    fn named(&mut self, var: &Var) -> Doc {
+    pub(super) fn named(&mut self, var: &Var) -> Doc {
         let name = self.names.local(var);
         self.text(name)
     }
@@ -213,7 +213,7 @@ impl<'a> TermPrinter<'a> {
         (self.text(text), level)
     }
 
-    fn application(&mut self, head: Doc, args: &[&Term]) -> Doc {
+    pub(super) fn application(&mut self, head: Doc, args: &[&Term]) -> Doc {
         let mut parts = Vec::new();
         for arg in args {
             parts.push(self.layout.line());
@@ -225,7 +225,7 @@ impl<'a> TermPrinter<'a> {
     }
 
     /// Items between brackets, with the separator after each but the last.
-    fn bracketed(&mut self, open: &str, items: Vec<Doc>, separator: &str, close: &str, padded: bool) -> Doc {
+    pub(super) fn bracketed(&mut self, open: &str, items: Vec<Doc>, separator: &str, close: &str, padded: bool) -> Doc {
         let (open, close) = (self.text(open), self.text(close));
         let edge = |this: &mut Self| if padded { this.layout.line() } else { this.layout.soft() };
         let mut parts = vec![edge(self)];
@@ -289,7 +289,7 @@ impl<'a> TermPrinter<'a> {
     }
 
     /// The type of a term, if it can be known.
-    fn type_of(&self, term: &Term) -> Option<Type> {
+    pub(super) fn type_of(&self, term: &Term) -> Option<Type> {
         if let TermKind::Var(var, types) = &*term.kind {
             let scheme = self.environment.get(var)?;
             return (scheme.vars.len() == types.len()).then(|| scheme.instantiate(types));
@@ -297,7 +297,7 @@ impl<'a> TermPrinter<'a> {
         type_of(self.context?, term, &self.environment).ok()
     }
 
-    fn decl(&self, name: &TypeName) -> Option<Arc<TypeDecl>> {
+    pub(super) fn decl(&self, name: &TypeName) -> Option<Arc<TypeDecl>> {
         self.context?.type_decl(name).ok()
     }
 
@@ -331,79 +331,6 @@ impl<'a> TermPrinter<'a> {
                 let tuple = self.term(term, Level::Simple);
                 let component = self.text(format!(".{index}"));
                 (self.layout.many([tuple, component]), Level::Simple)
-            }
-        }
-    }
-
-    fn construct(&mut self, name: &TypeName, tag: usize, args: &[Term]) -> (Doc, Level) {
-        if is_list(name) {
-            return self.list(tag, args);
-        }
-        let Some(decl) = self.decl(name) else {
-            let head = self.text(format!("{}.{tag}", super::types::type_name(name)));
-            return (self.application(head, &args.iter().collect::<Vec<_>>()), Level::Application);
-        };
-        match &decl.body {
-            TypeBody::Record(fields) => {
-                let mut items = Vec::new();
-                for (index, ((label, _), arg)) in fields.iter().zip(args).enumerate() {
-                    let label = self.names.field(&decl, index, label);
-                    let label = self.text(format!("{label} = "));
-                    let value = self.term(arg, Level::Or);
-                    items.push(self.layout.many([label, value]));
-                }
-                (self.bracketed("{", items, ";", "}", true), Level::Simple)
-            }
-            TypeBody::Variant(constructors) => {
-                let label = constructors.get(tag).map_or("?", |(label, _)| label);
-                let label = self.names.constructor(&decl, tag, label);
-                let head = self.text(label);
-                match args {
-                    [] => (head, Level::Simple),
-                    [one] => (self.application(head, &[one]), Level::Application),
-                    several => {
-                        let items: Vec<Doc> = several.iter().map(|t| self.term(t, Level::Or)).collect();
-                        let blank = self.text(" ");
-                        let args = self.bracketed("(", items, ",", ")", false);
-                        (self.layout.many([head, blank, args]), Level::Application)
-                    }
-                }
-            }
-        }
-    }
-
-    /// `[a; b]` if the end of the list is in sight, `a :: b :: rest` otherwise.
-    fn list(&mut self, tag: usize, args: &[Term]) -> (Doc, Level) {
-        let mut items: Vec<&Term> = Vec::new();
-        let (mut tag, mut args) = (tag, args);
-        let rest = loop {
-            let [head, tail] = args else { break None };
-            if tag != 1 {
-                break None;
-            }
-            items.push(head);
-            match &*tail.kind {
-                TermKind::Construct { name, tag: next, args: next_args, .. } if is_list(name) => {
-                    (tag, args) = (*next, next_args);
-                }
-                _ => break Some(tail),
-            }
-        };
-        match rest {
-            None if items.is_empty() => (self.text("[]"), Level::Simple),
-            None => {
-                let items = items.into_iter().map(|t| self.term(t, Level::Or)).collect();
-                (self.bracketed("[", items, ";", "]", false), Level::Simple)
-            }
-            Some(rest) => {
-                let mut parts = Vec::new();
-                for item in items {
-                    parts.push(self.term(item, Level::Sum));
-                    parts.push(self.text(" ::"));
-                    parts.push(self.layout.line());
-                }
-                parts.push(self.term(rest, Level::Cons));
-                (self.layout.group(parts), Level::Cons)
             }
         }
     }
@@ -446,239 +373,6 @@ impl<'a> TermPrinter<'a> {
         (self.layout.group(parts), Level::Open)
     }
 
-    fn case(&mut self, scrutinee: &Term, arms: &[Arm], default: Option<&Term>) -> Doc {
-        let name = match self.type_of(scrutinee) {
-            Some(Type::Named(name, _)) => Some(name),
-            _ => None,
-        };
-        let decl = name.as_ref().and_then(|name| self.decl(name));
-        let mut parts = vec![self.text("match ")];
-        parts.push(self.term(scrutinee, Level::Tuple));
-        parts.push(self.text(" with"));
-        let last = arms.len() - usize::from(default.is_none() && !arms.is_empty());
-        for (index, arm) in arms.iter().enumerate() {
-            parts.push(self.layout.line());
-            let vars: Vec<Var> = arm.vars.iter().map(|(v, _)| v.clone()).collect();
-            let labels: Vec<String> = arm.vars.iter().map(|(v, t)| self.bind(v, Scheme::mono(t.clone()))).collect();
-            let pattern = self.pattern(name.as_ref(), decl.as_deref(), arm.tag, &labels);
-            parts.push(self.arm(&format!("| {pattern} ->"), &arm.body, index == last));
-            self.unbind(&vars);
-        }
-        if let Some(default) = default {
-            parts.push(self.layout.line());
-            parts.push(self.arm("| _ ->", default, true));
-        }
-        self.layout.group(parts)
-    }
-
-    /// An arm; one that is not the last must not end in an open `match`.
-    fn arm(&mut self, head: &str, body: &Term, last: bool) -> Doc {
-        let head = self.text(head);
-        let asked = if last || !ends_in_match(body) { Level::Open } else { Level::Or };
-        let line = self.layout.line();
-        let body = self.term(body, asked);
-        let body = self.layout.many([line, body]);
-        let body = self.layout.nest(body);
-        let body = self.layout.nest(body);
-        self.layout.group([head, body])
-    }
-
-    fn pattern(&mut self, name: Option<&TypeName>, decl: Option<&TypeDecl>, tag: usize, vars: &[String]) -> String {
-        if name.is_some_and(is_list) {
-            return if tag == 0 { "[]".into() } else { vars.join(" :: ") };
-        }
-        let Some(decl) = decl else { return format!("constructor {tag} ({})", vars.join(", ")) };
-        match &decl.body {
-            TypeBody::Record(fields) => {
-                let mut items = Vec::new();
-                for (index, ((label, _), var)) in fields.iter().zip(vars).enumerate() {
-                    items.push(format!("{} = {var}", self.names.field(decl, index, label)));
-                }
-                format!("{{ {} }}", items.join("; "))
-            }
-            TypeBody::Variant(constructors) => {
-                let label = constructors.get(tag).map_or("?", |(label, _)| label);
-                let label = self.names.constructor(decl, tag, label);
-                match vars {
-                    [] => label,
-                    [one] => format!("{label} {one}"),
-                    several => format!("{label} ({})", several.join(", ")),
-                }
-            }
-        }
-    }
-
-    /// Parameters of a chain of functions, then its body. Returns the parameters as text and the variables to unbind.
-    pub fn parameters(&mut self, lambda: &Arc<Lambda>, annotate: bool) -> (Vec<String>, Vec<Var>, Term) {
-        let (mut texts, mut vars) = (Vec::new(), Vec::new());
-        let mut current = lambda.clone();
-        loop {
-            let (pattern, bound, body) = self.pattern_of(&current.param, &current.ty, &current.body);
-            vars.extend(bound);
-            texts.push(if annotate { format!("({pattern} : {})", self.ty(&current.ty)) } else { pattern });
-            match &*body.kind {
-                TermKind::Lambda(inner) => current = inner.clone(),
-                _ => return (texts, vars, body),
-            }
-        }
-    }
-
-    /// A variable that is bound and, if the body starts by taking it apart and does nothing else with it, the components
-    /// instead; the rest of the body.
-    fn pattern_of(&mut self, var: &Var, ty: &Type, body: &Term) -> (String, Vec<Var>, Term) {
-        self.environment.insert(var.clone(), Scheme::mono(ty.clone()));
-        if let Type::Tuple(parts) = ty {
-            let (components, rest) = components(var, parts.len(), body);
-            if !components.is_empty() && components.iter().flatten().count() == self.uses(var) {
-                let (pattern, vars) = self.tuple_pattern(&components);
-                return (pattern, vars, rest);
-            }
-        }
-        (self.bind(var, Scheme::mono(ty.clone())), vec![var.clone()], body.clone())
-    }
-
-    fn tuple_pattern(&mut self, components: &[Option<(Var, Scheme)>]) -> (String, Vec<Var>) {
-        let (mut items, mut vars) = (Vec::new(), Vec::new());
-        for component in components {
-            match component {
-                Some((var, scheme)) => {
-                    items.push(self.bind(var, scheme.clone()));
-                    vars.push(var.clone());
-                }
-                None => items.push("_".into()),
-            }
-        }
-        (format!("({})", items.join(", ")), vars)
-    }
-
-    fn lambda(&mut self, lambda: &Arc<Lambda>) -> Doc {
-        let annotate = self.options.annotations == Annotations::All;
-        let (params, vars, body) = self.parameters(lambda, annotate);
-        let head = self.text(format!("fun {} ->", params.join(" ")));
-        let line = self.layout.line();
-        let body = self.term(&body, Level::Open);
-        let body = self.layout.many([line, body]);
-        let body = self.layout.nest(body);
-        self.unbind(&vars);
-        self.layout.group([head, body])
-    }
-
-    /// `let`s one after the other, without indentation.
-    fn lets(&mut self, term: &Term) -> Doc {
-        let mut parts = Vec::new();
-        let mut bound_vars = Vec::new();
-        let mut current = term.clone();
-        loop {
-            let next = match &*current.kind {
-                TermKind::Let { var, scheme, bound, body } => {
-                    let (doc, vars, rest) = self.one_let(var, scheme, bound, body);
-                    parts.push(doc);
-                    bound_vars.extend(vars);
-                    rest
-                }
-                TermKind::LetRec { bindings, body } => {
-                    for (var, scheme, _) in bindings {
-                        self.bind(var, scheme.clone());
-                        bound_vars.push(var.clone());
-                    }
-                    for (index, (var, scheme, bound)) in bindings.iter().enumerate() {
-                        if index > 0 {
-                            parts.push(self.layout.line());
-                        }
-                        let word = if index == 0 { "let rec" } else { "and" };
-                        let name = self.names.local(var);
-                        parts.push(self.binding(word, &name, scheme, bound));
-                    }
-                    body.clone()
-                }
-                _ => break,
-            };
-            parts.push(self.text(" in"));
-            parts.push(self.layout.line());
-            current = next;
-        }
-        parts.push(self.term(&current, Level::Open));
-        self.unbind(&bound_vars);
-        self.layout.group(parts)
-    }
-
-    fn one_let(&mut self, var: &Var, scheme: &Scheme, bound: &Term, body: &Term) -> (Doc, Vec<Var>, Term) {
-        // `let a = fst t in let b = snd t in ...` as `let (a, b) = t in ...`
-        if let TermKind::Proj { term: tuple, .. } = &*bound.kind {
-            if let (TermKind::Var(t, _), Some(Type::Tuple(types))) = (&*tuple.kind, self.type_of(tuple)) {
-                let whole = build::At(bound.span).term(TermKind::Let {
-                    var: var.clone(),
-                    scheme: scheme.clone(),
-                    bound: bound.clone(),
-                    body: body.clone(),
-                });
-                let (found, rest) = components(t, types.len(), &whole);
-                if !found.is_empty() {
-                    let tuple = self.named(t);
-                    let (pattern, vars) = self.tuple_pattern(&found);
-                    let start = self.text(format!("let {pattern} = "));
-                    return (self.layout.many([start, tuple]), vars, rest);
-                }
-            }
-        }
-        if let (Type::Tuple(types), true) = (&scheme.ty, scheme.vars.is_empty()) {
-            let (found, rest) = components(var, types.len(), body);
-            if !found.is_empty() && found.iter().flatten().count() == self.uses(var) {
-                let value = self.term(bound, Level::Open);
-                self.environment.insert(var.clone(), scheme.clone());
-                let (pattern, vars) = self.tuple_pattern(&found);
-                let doc = self.equation(&format!("let {pattern} ="), value);
-                return (doc, vars, rest);
-            }
-        }
-        let doc = {
-            // The variable is not in scope in what it is bound to.
-            let bound_doc = self.bound(bound, scheme);
-            let name = self.bind(var, scheme.clone());
-            self.finish_binding("let", &name, bound_doc)
-        };
-        (doc, vec![var.clone()], body.clone())
-    }
-
-    /// Parameters and annotation of a binding as text, and its right-hand side.
-    fn bound(&mut self, bound: &Term, scheme: &Scheme) -> (String, Doc) {
-        let polymorphic = !scheme.vars.is_empty();
-        match &*bound.kind {
-            TermKind::Lambda(lambda) => {
-                let annotate = self.options.annotations != Annotations::None && !polymorphic;
-                let (params, vars, body) = self.parameters(lambda, annotate);
-                let body = self.term(&body, Level::Open);
-                self.unbind(&vars);
-                (format!(" {}", params.join(" ")), body)
-            }
-            _ => {
-                let annotation = match self.options.annotations == Annotations::All && !polymorphic {
-                    true => format!(" : {}", self.ty(&scheme.ty)),
-                    false => String::new(),
-                };
-                (annotation, self.term(bound, Level::Open))
-            }
-        }
-    }
-
-    fn binding(&mut self, word: &str, name: &str, scheme: &Scheme, bound: &Term) -> Doc {
-        let bound = self.bound(bound, scheme);
-        self.finish_binding(word, name, bound)
-    }
-
-    fn finish_binding(&mut self, word: &str, name: &str, (params, body): (String, Doc)) -> Doc {
-        self.equation(&format!("{word} {name}{params} ="), body)
-    }
-
-    /// `head` and, on the same line or the next, what it is equal to.
-    pub fn equation(&mut self, head: &str, body: Doc) -> Doc {
-        let head = self.text(head);
-        let line = self.layout.line();
-        let body = self.layout.many([line, body]);
-        let body = self.layout.nest(body);
-        self.layout.group([head, body])
-    }
-
     /// A term as the body of a definition.
     pub fn body(&mut self, term: &Term) -> Doc {
         self.term(term, Level::Open)
@@ -689,39 +383,6 @@ impl<'a> TermPrinter<'a> {
     }
 }
 
-/// The components of a tuple variable that a run of `let`s takes out, by position, and what follows. Empty if there is none.
-fn components(tuple: &Var, arity: usize, body: &Term) -> (Vec<Option<(Var, Scheme)>>, Term) {
-    let mut found: Vec<Option<(Var, Scheme)>> = vec![None; arity];
-    let mut rest = body.clone();
-    let mut any = false;
-    loop {
-        let next = match &*rest.kind {
-            TermKind::Let { var, scheme, bound, body } => match &*bound.kind {
-                TermKind::Proj { index, term } => match &*term.kind {
-                    TermKind::Var(t, _) if t == tuple && found.get(*index).is_some_and(Option::is_none) => {
-                        found[*index] = Some((var.clone(), scheme.clone()));
-                        body.clone()
-                    }
-                    _ => break,
-                },
-                _ => break,
-            },
-            _ => break,
-        };
-        any = true;
-        rest = next;
-    }
-    if any {
-        (found, rest)
-    } else {
-        (Vec::new(), rest)
-    }
-}
-
-fn is_list(name: &TypeName) -> bool {
-    &*name.base == "list" && name.modes.is_empty()
-}
-
 /// Whether its text starts with a minus sign.
 fn is_negative(term: &Term) -> bool {
     match &*term.kind {
@@ -729,20 +390,6 @@ fn is_negative(term: &Term) -> bool {
         TermKind::Literal(Literal::Int(i)) => *i < 0,
         TermKind::Prim { prim, .. } => prim.info().fixity == Fixity::Prefix,
         _ => false,
-    }
-}
-
-/// Whether the text of a term ends inside a `match`, which would take the arms that follow.
-fn ends_in_match(term: &Term) -> bool {
-    let mut term = term;
-    loop {
-        term = match &*term.kind {
-            TermKind::Case { .. } => return true,
-            TermKind::Let { body, .. } | TermKind::LetRec { body, .. } => body,
-            TermKind::Lambda(lambda) => &lambda.body,
-            // Branches of `if` are in parentheses if they are open.
-            _ => return false,
-        };
     }
 }
 

@@ -5,7 +5,7 @@ use gradus_core::{Lambda, Term, TermKind, Var};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// For each outermost function of a chain `fun x -> fun y -> ...`, by address.
+/// For each function, by address. A function inside a chain `fun x -> fun y -> ...` has its own, since `(fun x -> fun y -> e) a` leaves it.
 pub type Captures = FxHashMap<*const Lambda, Vec<Var>>;
 
 /// The captures of all functions in a term; the second part: the free variables of the term itself.
@@ -36,11 +36,11 @@ fn walk(term: &Term, table: &mut Captures, free: &mut FxHashSet<Var>) {
             let (chain, body) = chain(lambda);
             let mut inner = FxHashSet::default();
             walk(body, table, &mut inner);
-            for lambda in &chain {
+            for lambda in chain.iter().rev() {
                 inner.remove(&lambda.param);
+                table.insert(Arc::as_ptr(lambda), sorted(inner.clone()));
             }
-            free.extend(inner.iter().cloned());
-            table.insert(Arc::as_ptr(lambda), sorted(inner));
+            free.extend(inner);
         }
         TermKind::Global(_)
         | TermKind::Literal(_)

@@ -116,7 +116,7 @@ impl Codes {
         let group = Rc::new(Group { members, captures: group_captures(functions, captures) });
         for (index, member) in group.members.iter().enumerate() {
             let (chain, body) = chain(&member.lambda);
-            let name: Rc<str> = if &*member.var.name == "" { name.clone() } else { (*member.var.name).into() };
+            let name: Rc<str> = if member.var.name.is_empty() { name.clone() } else { (*member.var.name).into() };
             let mut emitter = Emitter::new(self, name, captures, body);
             chain.iter().for_each(|l| emitter.variable(&l.param));
             emitter.environment(&group);
