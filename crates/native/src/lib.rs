@@ -12,6 +12,7 @@
 pub mod activity;
 pub mod adjoint;
 pub mod c;
+pub mod data;
 pub mod flow;
 pub mod leaf;
 pub mod lower;
@@ -24,6 +25,7 @@ pub mod tangent;
 mod compile;
 
 pub use compile::{compile, lower, Entry, Error, Native};
+pub use data::{Data, Layout};
 pub use leaf::Leaf;
 pub use refusal::Refusal;
 pub use run::{Executable, RunError};

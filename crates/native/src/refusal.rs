@@ -37,16 +37,23 @@ pub enum Reason {
 impl Refusal {
     pub fn diagnostic(&self) -> Diagnostic {
         let (message, label) = match &self.reason {
-            Reason::Type(ty) => (format!("values of type `{ty}` cannot be compiled natively yet"), "such a value is needed here"),
+            Reason::Type(ty) => {
+                (format!("values of type `{ty}` cannot be compiled natively yet"), "such a value is needed here")
+            }
             Reason::EmptyElement => ("an array of elements without content".into(), "this array"),
-            Reason::IrregularElement => ("an array whose elements may contain arrays of different length".into(), "this array"),
+            Reason::IrregularElement => {
+                ("an array whose elements may contain arrays of different length".into(), "this array")
+            }
             Reason::UnknownFunction => ("a function that is only known when the program runs".into(), "this function"),
             Reason::Primitive(name) => (format!("`{name}` cannot be compiled natively yet"), "used here"),
-            Reason::OrderOfStructures => ("the order of structured data cannot be compiled natively yet".into(), "compared here"),
-            Reason::Derivative(name) => (format!("`{name}` cannot be compiled natively yet"), "used here"),
-            Reason::CustomRule(name) => {
-                (format!("`{name}` has a derivative rule of its own, which cannot be compiled natively yet"), "used here")
+            Reason::OrderOfStructures => {
+                ("the order of structured data cannot be compiled natively yet".into(), "compared here")
             }
+            Reason::Derivative(name) => (format!("`{name}` cannot be compiled natively yet"), "used here"),
+            Reason::CustomRule(name) => (
+                format!("`{name}` has a derivative rule of its own, which cannot be compiled natively yet"),
+                "used here",
+            ),
             Reason::Unbounded => ("this recursion makes ever new functions".into(), "called here"),
             Reason::Foreign(what) => (format!("{what} cannot be compiled natively"), "used here"),
             Reason::Rank(rank) => (format!("an array of {rank} dimensions; at most 7 are possible"), "this array"),

@@ -242,9 +242,13 @@ pub enum Op {
         args: Vec<Atom>,
     },
     /// The same value under another name, with respect to which a derivative is taken. Simplification removes it.
-    Copy { value: Atom },
+    Copy {
+        value: Atom,
+    },
     /// The same value, taken as constant by derivatives.
-    Stop { value: Atom },
+    Stop {
+        value: Atom,
+    },
     /// `then` or `otherwise`, both already computed.
     Select {
         cond: Atom,
@@ -383,7 +387,7 @@ pub struct Function {
     pub body: Block,
 }
 
-/// Functions that call each other. The first `entries` of them can be called from outside.
+/// Functions that call each other.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
     pub functions: Vec<Function>,
@@ -395,5 +399,25 @@ impl Module {
             Some(function) => function,
             None => gradus_source::bug!("no flow function {}", id.0),
         }
+    }
+
+    /// Adds the functions of another module; its function `i` gets the number `i` plus the result.
+    pub fn append(&mut self, other: Module) -> usize {
+        fn shift(block: &mut Block, by: usize) {
+            gradus_core::traverse::with_stack(|| {
+                for stmt in &mut block.stmts {
+                    if let Op::Call { function, .. } = &mut stmt.op {
+                        function.0 += by;
+                    }
+                    stmt.op.blocks_mut().into_iter().for_each(|b| shift(b, by));
+                }
+            })
+        }
+        let by = self.functions.len();
+        for mut function in other.functions {
+            shift(&mut function.body, by);
+            self.functions.push(function);
+        }
+        by
     }
 }

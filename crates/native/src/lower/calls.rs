@@ -198,12 +198,10 @@ impl Lowering<'_> {
                 TermKind::If { condition, then, otherwise } => {
                     let condition = self.eval(condition, env)?;
                     let condition = self.leaf(&condition);
-                    let all = self.choose(
-                        condition,
-                        span,
-                        &mut |s| s.tail(then, env, context).map(as_value),
-                        &mut |s| s.tail(otherwise, env, context).map(as_value),
-                    )?;
+                    let all =
+                        self.choose(condition, span, &mut |s| s.tail(then, env, context).map(as_value), &mut |s| {
+                            s.tail(otherwise, env, context).map(as_value)
+                        })?;
                     Ok(as_atoms(self, all))
                 }
                 TermKind::Case { scrutinee, arms, default } => {
@@ -245,9 +243,7 @@ impl Lowering<'_> {
 fn as_value(atoms: Vec<Atom>) -> Value {
     use super::value::{Part, View};
     let leaf = |atom: Atom| match atom {
-        Atom::Var(array) if array.ty.is_array() => {
-            Value::Array(Rc::new(Part::Leaf(View { array, index: Vec::new() })))
-        }
+        Atom::Var(array) if array.ty.is_array() => Value::Array(Rc::new(Part::Leaf(View { array, index: Vec::new() }))),
         _ => Value::Leaf(atom),
     };
     Value::tuple(atoms.into_iter().map(leaf).collect())

@@ -3,7 +3,7 @@
 use super::layout::map_views;
 use super::value::{Part, Value, View};
 use super::{Lowered, Lowering};
-use crate::flow::{Atom, Block, Failure, Op, Type, Var};
+use crate::flow::{Atom, Block, Op, Type, Var};
 use crate::refusal::Reason;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Arm, Prim, Term};
@@ -191,17 +191,9 @@ impl Lowering<'_> {
         let bound = bound(arm);
         // Both sides need the one continuation, one after the other.
         let body = std::cell::RefCell::new(body);
-        self.choose(
-            here,
-            span,
-            &mut |s| (*body.borrow_mut())(s, &arm.body, bound.clone()),
-            &mut |s| s.arms(tag, fields, &rest, default, span, &mut |s, t, b| (*body.borrow_mut())(s, t, b)),
-        )
-    }
-
-    /// Fails here: for what cannot be reached.
-    pub(super) fn fail(&mut self, failure: Failure) {
-        self.b.check(Atom::Bool(false), failure);
+        self.choose(here, span, &mut |s| (*body.borrow_mut())(s, &arm.body, bound.clone()), &mut |s| {
+            s.arms(tag, fields, &rest, default, span, &mut |s, t, b| (*body.borrow_mut())(s, t, b))
+        })
     }
 }
 

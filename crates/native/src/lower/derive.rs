@@ -68,7 +68,8 @@ impl Lowering<'_> {
         let leaves = self.flatten(x, types.0, span)?;
         let mut point = Vec::new();
         for leaf in leaves {
-            let var = leaf.ty().is_real().then(|| Var::fresh(leaf.var().map_or_else(|| "x".into(), |v| v.name), leaf.ty()));
+            let var =
+                leaf.ty().is_real().then(|| Var::fresh(leaf.var().map_or_else(|| "x".into(), |v| v.name), leaf.ty()));
             if let Some(var) = var {
                 self.b.bind(vec![var], Op::Copy { value: leaf });
             }
@@ -144,8 +145,7 @@ impl Lowering<'_> {
             }
         }
         let block = applied.block.clone();
-        let (values, tans) =
-            tangent::forward(&mut self.b, &mut self.module, &mut self.tangents, block, &inputs);
+        let (values, tans) = tangent::forward(&mut self.b, &mut self.module, &mut self.tangents, block, &inputs);
         self.b.span = span;
         let mut leaves = Vec::new();
         for (value, tan) in values.iter().zip(tans) {

@@ -87,8 +87,7 @@ impl Lowering<'_> {
             None => self.lower_function(recursive, key, parts, &args, span)?,
         };
         self.b.span = span;
-        let results: Vec<Var> =
-            self.module.function(id).results.iter().map(|ty| Var::fresh("r", *ty)).collect();
+        let results: Vec<Var> = self.module.function(id).results.iter().map(|ty| Var::fresh("r", *ty)).collect();
         leaves.extend(self.functions.captured.get(&id).into_iter().flatten().map(|v| Atom::Var(*v)));
         self.b.bind(results.clone(), Op::Call { function: id, args: leaves });
         self.unflatten(&parts.result, &mut results.into_iter().map(Atom::Var), span)
@@ -149,7 +148,9 @@ impl Lowering<'_> {
             .waiting
             .iter()
             .copied()
-            .filter(|id| !self.reachable(&self.module.function(*id).body).iter().any(|f| self.functions.active.contains(f)))
+            .filter(|id| {
+                !self.reachable(&self.module.function(*id).body).iter().any(|f| self.functions.active.contains(f))
+            })
             .collect();
         if ready.is_empty() {
             return;
@@ -244,7 +245,12 @@ impl Lowering<'_> {
         let result_types = body.results.iter().map(|a| a.ty()).collect::<Vec<_>>();
         let id = FunctionId(self.module.functions.len());
         let params = [params, more].concat();
-        self.module.functions.push(flow::Function { name: "checkpoint".into(), params, results: result_types.clone(), body });
+        self.module.functions.push(flow::Function {
+            name: "checkpoint".into(),
+            params,
+            results: result_types.clone(),
+            body,
+        });
         let args = inits.into_iter().chain(free.into_iter().map(Atom::Var)).collect();
         let results: Vec<Var> = result_types.into_iter().map(|ty| Var::fresh("r", ty)).collect();
         self.b.bind(results.clone(), Op::Call { function: id, args });

@@ -2,7 +2,7 @@
 
 use super::value::{Part, Value, View};
 use super::{Lowered, Lowering};
-use crate::flow::{Atom, Builder, Failure, Scalar, Type as Leaf};
+use crate::flow::{Atom, Failure, Type as Leaf};
 use crate::refusal::Reason;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Type, TypeBody};
@@ -32,7 +32,7 @@ impl Lowering<'_> {
     }
 
     /// The flow types of a type's leaves, in order.
-    pub(super) fn leaves(&self, ty: &Type, span: Span) -> Lowered<Vec<Leaf>> {
+    pub(crate) fn leaves(&self, ty: &Type, span: Span) -> Lowered<Vec<Leaf>> {
         let mut leaves = Vec::new();
         self.add_leaves(ty, span, &mut Vec::new(), &mut leaves)?;
         match leaves.iter().find(|l| l.rank > Leaf::MAX_RANK) {
@@ -200,12 +200,7 @@ impl Lowering<'_> {
         })
     }
 
-    fn unflatten_all(
-        &self,
-        types: &[Type],
-        atoms: &mut dyn Iterator<Item = Atom>,
-        span: Span,
-    ) -> Lowered<Vec<Value>> {
+    fn unflatten_all(&self, types: &[Type], atoms: &mut dyn Iterator<Item = Atom>, span: Span) -> Lowered<Vec<Value>> {
         types.iter().map(|t| self.unflatten(t, atoms, span)).collect()
     }
 
@@ -322,9 +317,4 @@ pub fn map_views(part: &Part, f: &dyn Fn(&View) -> View) -> Part {
         },
         Part::Array(inner) => Part::Array(Box::new(map_views(inner, f))),
     }
-}
-
-/// A zero of each scalar type, for leaves that nobody looks at.
-pub fn zero(scalar: Scalar) -> Atom {
-    Builder::zero(scalar)
 }

@@ -199,10 +199,9 @@ impl<'a> Lowering<'a> {
                 Literal::Unit => Ok(Value::Unit),
                 Literal::String(_) => self.refuse(Reason::Type("string".into()), span),
             },
-            TermKind::Lambda(lambda) => Ok(Value::Function(Rc::new(value::Function::Lambda {
-                lambda: lambda.clone(),
-                env: env.clone(),
-            }))),
+            TermKind::Lambda(lambda) => {
+                Ok(Value::Function(Rc::new(value::Function::Lambda { lambda: lambda.clone(), env: env.clone() })))
+            }
             TermKind::App(function, argument) => {
                 let function = self.eval(function, env)?;
                 let argument = self.eval(argument, env)?;

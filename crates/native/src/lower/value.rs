@@ -14,7 +14,10 @@ pub enum Value {
     /// A tuple or a record.
     Tuple(Rc<[Value]>),
     /// The tag and, for each constructor, its fields; `None` where they are never looked at.
-    Variant { tag: Atom, fields: Rc<[Option<Vec<Value>>]> },
+    Variant {
+        tag: Atom,
+        fields: Rc<[Option<Vec<Value>>]>,
+    },
     /// An array: its elements' structure, with an array at each leaf.
     Array(Rc<Part>),
     Function(Rc<Function>),
@@ -39,11 +42,21 @@ pub struct View {
 
 /// A function is always known; its captured values are in its environment.
 pub enum Function {
-    Lambda { lambda: Arc<Lambda>, env: Env },
+    Lambda {
+        lambda: Arc<Lambda>,
+        env: Env,
+    },
     /// A recursive function with the arguments that it has got so far.
-    Recursive { recursive: Recursive, args: Vec<Value> },
+    Recursive {
+        recursive: Recursive,
+        args: Vec<Value>,
+    },
     /// The linear map of `pullback` or `linearize`: the form `op` still wants its last argument.
-    Derivative { op: DeriveOp, types: Arc<[Type]>, args: Vec<Value> },
+    Derivative {
+        op: DeriveOp,
+        types: Arc<[Type]>,
+        args: Vec<Value>,
+    },
 }
 
 /// What a recursive function is: a definition, or a member of a local group.
