@@ -3,7 +3,7 @@
    derivatives, its integers and constructors are those of the value (K Fig. 15 writes δA for this type). *)
 From Coq Require Import Reals List Lia ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language Primitive Calculus Macro.
+Require Import Language Primitive Calculus Germ Macro.
 Import ListNotations.
 Set Implicit Arguments.
 Unset Asymmetric Patterns.

@@ -2,7 +2,7 @@
    real.  The instance of Macro.v whose tangents are reals; [Rep d g] is g = d. *)
 From Coq Require Import Reals List Lia Lra ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language Primitive Calculus Macro Data.
+Require Import Language Primitive Calculus Germ Macro Data.
 Import ListNotations.
 Open Scope nat_scope.
 Set Implicit Arguments.
@@ -12,7 +12,7 @@ Definition fwd : tangents :=
   {| tg := TR; tg_zero := fun _ => lit 0; tg_scale := fun _ c d => tmul c d; tg_add := fun _ c d => tadd c d |}.
 Notation DF := (D fwd).
 Notation forward := (DT fwd).
-Definition KF : nat := 205.
+Definition KF : nat := 206.     (* steps of the transformed run per step of the source run *)
 
 (* K Fig. 15: primal and delta select the components of every dual number *)
 Fixpoint primal (t : ty) : den R (DF t) -> den R t :=
@@ -47,15 +47,15 @@ Variable fuel : nat.
 Variable U : NormedModule R_AbsRing.
 Variables u0 h : U.
 Definition RepF (d : R) (g : den R (tg fwd)) : Prop := g = d.
-Notation VF := (V fwd U u0 h RepF KF).
-Notation VEF := (VE fwd U u0 h RepF KF).
+Notation VF := (V fwd U u0 h RepF 205).
+Notation VEF := (VE fwd U u0 h RepF 205).
 Notation near P := (@locally U u0 P).
 
 Lemma forward_fundamental : forall G t (e : tm G t) f g, VEF G f g ->
-  Es U u0 KF 0 (VF t) (fun u => ev RO fuel e (f u)) (ev RO fuel (forward e) g).
+  Es U u0 205 0 (VF t) (fun u => ev RO fuel e (f u)) (ev RO fuel (forward e) g).
 Proof.
   intros G t e f g. apply fundamental with (KT := 1).
-  - unfold KF. lia.
+  - lia.
   - intros G0 r. exists 0%R, 1. repeat split; auto.
   - intros G0 c d r x y' y n1 n2 Hc Hd <-. simpl in *. rewrite Hc, Hd. eexists _, _. repeat split. lia.
   - intros G0 c d r x y y1 y2 n1 n2 Hc Hd <- <-. simpl in *. rewrite Hc, Hd. eexists _, _. repeat split. lia.
@@ -152,7 +152,7 @@ Proof.
   intros G t e f g y n HG Ht Hp Hd He.
   assert (VEF G f g) as HV by (apply VE_data; auto).
   destruct (@forward_fundamental G t e f g HV _ _ He) as (F & g' & n' & L & Eg & HF & Hc).
-  apply (V_data t Ht) in HF as [H1 H2]. exists F, g', n'. split; [exact L|split; [exact Eg|split; [|split; [exact H2|lia]]]].
+  apply (V_data t Ht) in HF as [H1 H2]. exists F, g', n'. split; [exact L|split; [exact Eg|split; [|split; [exact H2|unfold KF; lia]]]].
   pose proof (@locally_singleton U u0 _ L) as X. simpl in X. rewrite He in X. congruence.
 Qed.
 End Correct.

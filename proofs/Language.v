@@ -53,6 +53,7 @@ Inductive op2 : ty -> ty -> ty -> Type :=
 | OPair a b : op2 a b (TProd a b)
 | OGet a : op2 (TArr a) TI a
 | OCons a : op2 a (TArr a) (TArr a)
+| OSnoc a : op2 (TArr a) a (TArr a)
 | ONode a : op2 a (TArr (TTree a)) (TTree a)
 | OZip a b : op2 (TArr a) (TArr b) (TArr (TProd a b))
 | OGather a : op2 (TArr a) (TArr TI) (TArr a)
@@ -197,6 +198,7 @@ Definition op2v {a b c} (o : op2 a b c) : den a -> den b -> M (den c) :=
   | OPair _ _ => fun x y => ret (x, y)
   | OGet _ => fun l i => mget l i
   | OCons _ => fun x l => ret (x :: l)
+  | OSnoc _ => fun l x => ret (l ++ [x])
   | ONode _ => fun x ts => ret (Node x ts)
   | OZip _ _ => fun l l' => mzip l l'
   | OGather _ => fun l is => mseq (fun i => tick (mget l i)) is
@@ -270,6 +272,7 @@ Notation tinl b a := (top1 (OInl _ b) a).
 Notation tinr a b := (top1 (OInr a _) b).
 Notation tget a i := (top2 (OGet _) a i).
 Notation tcons a l := (top2 (OCons _) a l).
+Notation tsnoc l a := (top2 (OSnoc _) l a).
 Notation tnode a l := (top2 (ONode _) a l).
 Notation tzip a b := (top2 (OZip _ _) a b).
 Notation tlen a := (top1 (OLen _) a).

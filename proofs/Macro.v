@@ -10,7 +10,7 @@
    facts only: its zero, scaling and addition compute what [Rep] says. *)
 From Coq Require Import Reals List Lia Lra ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language Primitive Calculus.
+Require Import Language Primitive Calculus Germ.
 Import ListNotations.
 Open Scope nat_scope.
 Set Implicit Arguments.
@@ -48,7 +48,7 @@ Definition Dop1 {a b} (o : op1 a b) : op1 (D a) (D b) :=
   end.
 Definition Dop2 {a b c} (o : op2 a b c) : op2 (D a) (D b) (D c) :=
   match o with
-  | OPair a b => OPair (D a) (D b) | OGet a => OGet (D a) | OCons a => OCons (D a) | ONode a => ONode (D a)
+  | OPair a b => OPair (D a) (D b) | OGet a => OGet (D a) | OCons a => OCons (D a) | OSnoc a => OSnoc (D a) | ONode a => ONode (D a)
   | OZip a b => OZip (D a) (D b) | OGather a => OGather (D a) | OIntop o => OIntop o | OIntcmp c => OIntcmp c
   end.
 Definition Dop3 {a b c d} (o : op3 a b c d) : op3 (D a) (D b) (D c) (D d) :=
@@ -97,64 +97,98 @@ Fixpoint DT {G t} (e : tm G t) : tm (map D G) (D t) :=
   end.
 End Macro.
 
-(* ---- facts about the monad shared with the other modes -------------------------------- *)
-Lemma bind_inv : forall A B (m : M A) (f : A -> M B) b n,
-  bind m f = Some (b, n, 0) ->
-  exists a n1 n2, m = Some (a, n1, 0) /\ f a = Some (b, n2, 0) /\ n = n1 + n2.
+(* ---- evaluation of the terms that the rules are made of ----------------------------------- *)
+Section Terms.
+Variable fuel : nat.
+Notation evR e := (ev RO fuel e).
+Lemma pair_ev : forall G a b (x : tm G a) (y : tm G b) r p q n1 n2,
+  evR x r = Some (p, n1, 0) -> evR y r = Some (q, n2, 0) -> evR (tpair x y) r = Some ((p, q), S (n1 + (n2 + 0)), 0).
+Proof. intros G a b x y r p q n1 n2 H1 H2. cbn [ev]. rewrite H1, H2. reflexivity. Qed.
+Lemma fst_ev : forall G a b (x : tm G (TProd a b)) r p n,
+  evR x r = Some (p, n, 0) -> evR (tfst x) r = Some (fst p, S (n + 0), 0).
+Proof. intros G a b x r p n H. cbn [ev]. rewrite H. reflexivity. Qed.
+Lemma cmp_ev : forall G c (a b : tm G TR) r x y v n1 n2 n3, evR a r = Some (x, n1, 0) -> evR b r = Some (y, n2, 0) ->
+  guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y))) = Some (v, n3, 0) ->
+  evR (tcmp c a b) r = Some (v, S (n1 + (n2 + n3)), 0).
+Proof. intros G c a b r x y v n1 n2 n3 H1 H2 H3. cbn [ev]. rewrite H1, H2. cbn [bind o_cmp RO]. rewrite H3. reflexivity. Qed.
+Lemma round_ev : forall G k (a : tm G TR) r x v n1 n3, evR a r = Some (x, n1, 0) ->
+  guard (okround k x) (roundR k x) = Some (v, n3, 0) -> evR (tround k a) r = Some (v, S (n1 + n3), 0).
+Proof. intros G c a r x v n1 n3 H1 H3. cbn [ev]. rewrite H1. cbn [bind o_okround o_round RO]. rewrite H3. reflexivity. Qed.
+Lemma real_ev : forall G (a : tm G TI) r x n, evR a r = Some (x, n, 0) -> evR (treal a) r = Some (IZR x, S (n + 0), 0).
+Proof. intros G a r x n H. cbn [ev]. rewrite H. reflexivity. Qed.
+Lemma mseq_pure : forall A B (f : A -> M B) (g : A -> B) c, (forall a, f a = Some (g a, c, 0)) ->
+  forall l, mseq f l = Some (map g l, length l * c, 0).
 Proof.
-  intros A B [[[a n1] k1]|] f b n; simpl; try discriminate.
-  destruct (f a) as [[[b' n2] k2]|] eqn:Ef; try discriminate.
-  intros H. inversion H; subst. exists a, n1, n2.
-  assert (k1 = 0 /\ k2 = 0) as [-> ->] by lia. auto.
+  intros A B f g c H. induction l; simpl; auto. rewrite H. simpl. rewrite IHl. simpl. rewrite Nat.add_0_r. reflexivity.
 Qed.
-Lemma tick_inv : forall A (m : M A) b n,
-  tick m = Some (b, n, 0) -> exists n1, m = Some (b, n1, 0) /\ n = S n1.
-Proof. intros A [[[a n1] k1]|] b n; simpl; try discriminate. intros H. inversion H; subst. eauto. Qed.
-Lemma guard_inv : forall A ok (a b : A) n, guard ok a = Some (b, n, 0) -> ok = true /\ a = b /\ n = 0.
-Proof. intros A [] a b n H; inversion H; auto. Qed.
-Lemma tick_ticks : forall A (m : M A), tick m = ticks 1 m.
-Proof. intros A [[[a n] k]|]; reflexivity. Qed.
-Lemma let2_ev : forall X (O : ops X) fuel G a b c (x : tm G a) (y : tm G b) (e : tm (b :: a :: G) c) r,
-  ev O fuel (let2 x y e) r =
-  ticks 4 (bind (ev O fuel x r) (fun p => bind (ev O fuel y r) (fun q => ev O fuel e (q, (p, r))))).
+Lemma mzip_eq : forall A B (l : list A) (l' : list B), length l = length l' ->
+  mzip l l' = Some (combine l l', length l, 0).
 Proof.
-  intros X O fuel G a b c x y e r. unfold let2. cbn [ev]. unfold ticks, tick, bind, ret.
-  destruct (ev O fuel x r) as [[[p n1] k1]|]; auto. destruct (ev O fuel y r) as [[[q n2] k2]|]; auto.
-  simpl. destruct (ev O fuel e (q, (p, r))) as [[[w n3] k3]|]; auto. simpl. apply f_equal. apply f_equal2; [apply f_equal2; [reflexivity|]|]; lia.
+  induction l; intros [|b l'] H; simpl in *; try discriminate; auto. rewrite IHl by lia. simpl. now rewrite Nat.add_0_r.
 Qed.
-Lemma Forall2_len : forall A B (P : A -> B -> Prop) l l', Forall2 P l l' -> length l = length l'.
-Proof. induction 1; simpl; congruence. Qed.
-Lemma Forall2_nth : forall A B (P : A -> B -> Prop) l l' i a, Forall2 P l l' ->
-  nth_error l i = Some a -> exists b, nth_error l' i = Some b /\ P a b.
+Lemma mzip_len : forall A B (l : list A) (l' : list B) r, mzip l l' = Some r -> length l = length l'.
 Proof.
-  intros A B P l l' i a H. revert i. induction H; intros [|i] Hi; simpl in *; try discriminate.
-  - inversion Hi; subst. eauto.
-  - apply IHForall2, Hi.
+  induction l; intros [|b l'] r H; simpl in *; try discriminate; auto.
+  destruct (mzip l l') as [[[q n] k]|] eqn:Eq; try discriminate. f_equal. eapply IHl. eauto.
 Qed.
-Lemma Forall2_update : forall A B (P : A -> B -> Prop) l l' i a b, Forall2 P l l' -> P a b ->
-  Forall2 P (update l i a) (update l' i b).
-Proof. intros A B P l l' i a b H Hab. revert i. induction H; intros [|i]; simpl; constructor; auto. Qed.
-Lemma map_update : forall A B (f : A -> B) l i a, map f (update l i a) = update (map f l) i (f a).
-Proof. induction l; intros [|i] b; simpl; auto. f_equal; auto. Qed.
-
-Inductive tree2 {A B} (P : A -> B -> Prop) : tree A -> tree B -> Prop :=
-| tree2_node : forall a b ts us, P a b -> Forall2 (tree2 P) ts us -> tree2 P (Node a ts) (Node b us).
-Section TreeInd.
-Variable A : Type.
-Variable P : tree A -> Prop.
-Hypothesis H : forall a ts, List.Forall P ts -> P (Node a ts).
-Fixpoint tree_ind' (t : tree A) : P t :=
-  match t with
-  | Node a ts => H a ((fix go ts : List.Forall P ts :=
-      match ts with nil => @List.Forall_nil _ P | t :: ts => @List.Forall_cons _ P t ts (tree_ind' t) (go ts) end) ts)
+Lemma map_fst_ev : forall G b (a : tm G (TArr (TProd TR b))) r l n, evR a r = Some (l, n, 0) ->
+  evR (tmap (tfst v0) a) r = Some (map fst l, S (n + length l * 3), 0).
+Proof. intros G b a r l n H. cbn [ev]. rewrite H. cbn [bind]. rewrite (@mseq_pure _ _ _ (fun x : R * den R b => fst x) 3) by reflexivity. reflexivity. Qed.
+Lemma fold_ev : forall G a b (e : tm (a :: b :: G) b) (z : tm G b) (l : tm G (TArr a)) r (pz q : den R b) (pl : list (den R a)) n1 n2 n3,
+  evR z r = Some (pz, n1, 0) -> evR l r = Some (pl, n2, 0) ->
+  mfold (fun x acc => evR e (x, (acc, r))) pl pz = Some (q, n3, 0) -> evR (tfold e z l) r = Some (q, S (n1 + (n2 + n3)), 0).
+Proof. intros G a b e z l r pz q pl n1 n2 n3 H1 H2 H3. cbn [ev]. rewrite H1, H2. cbn [bind]. rewrite H3. reflexivity. Qed.
+End Terms.
+(* lia compares lengths syntactically; the element types are equal only by computation *)
+Ltac name_length x L :=
+  repeat match goal with
+  | H : context [@length ?A x] |- _ => progress change (@length A x) with L in H
+  | |- context [@length ?A x] => progress change (@length A x) with L
   end.
-End TreeInd.
-Lemma tree2_imp : forall A B (P Q : A -> B -> Prop), (forall a b, P a b -> Q a b) ->
-  forall t u, tree2 P t u -> tree2 Q t u.
+Section Curves.
+Variable U : Type.
+Lemma mdot_curve : forall (fs fs' : list (U -> R)), length fs = length fs' -> forall u,
+  mdot RO (map (fun k => k u) fs) (map (fun k => k u) fs') =
+  Some (fold_left Rplus (map (fun k => k u) (map (fun p u => fst p u * snd p u)%R (combine fs fs'))) 0%R, length fs + length fs, 0).
 Proof.
-  intros A B P Q HPQ. induction t as [a ts IH] using tree_ind'. intros u H. inversion H; subst. constructor; auto.
-  clear H. revert us H4. induction IH; intros us H4; inversion H4; subst; constructor; auto.
+  intros fs fs' Hl u. unfold mdot. rewrite mzip_eq by (now rewrite !map_length). cbn [bind]. unfold msum, ticks, ret, sumX.
+  rewrite !map_length, combine_length, !map_length, <- Hl, Nat.min_id, Nat.add_0_r.
+  apply f_equal. apply f_equal2; auto. apply f_equal2; auto. f_equal. rewrite map_map. clear.
+  revert fs'. induction fs; intros [|b fs']; simpl; auto. f_equal. apply IHfs.
 Qed.
+End Curves.
+
+(* ---- decisions on reals are constant near a point that is not a tie --------------------- *)
+Section Decide.
+Variable U : NormedModule R_AbsRing.
+Variable u0 : U.
+Variable K : nat.
+Notation diff f l := (@filterdiff R_AbsRing U R_NormedModule f (locally u0) l).
+Lemma E_compare : forall c f f' l l', diff f l -> diff f' l' ->
+  Es U u0 K 0 (Bool U u0) (fun u => guard (negb (tie (cmpR (f u) (f' u)))) (boolv (decide c (cmpR (f u) (f' u)))))
+    (guard (negb (tie (cmpR (f u0) (f' u0)))) (boolv (decide c (cmpR (f u0) (f' u0))))).
+Proof.
+  intros c f f' l l' Hd Hd' a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->).
+  assert (tie (cmpR (f u0) (f' u0)) = false) as Ht by (destruct (tie (cmpR (f u0) (f' u0))); auto).
+  pose proof (cmp_open Hd Hd' Ht) as L.
+  exists (fun _ => boolv (decide c (cmpR (f u0) (f' u0)))), (boolv (decide c (cmpR (f u0) (f' u0)))), 0.
+  split; [|split; [|split]].
+  - revert L. apply filter_imp. intros u ->. now rewrite Ht.
+  - now rewrite Ht.
+  - apply (@Bool_const U u0 (fun _ => decide c (cmpR (f u0) (f' u0)))). apply always. reflexivity.
+  - lia.
+Qed.
+Lemma E_rounding : forall k f l, diff f l ->
+  Es U u0 K 0 (Const U u0) (fun u => guard (okround k (f u)) (roundR k (f u))) (guard (okround k (f u0)) (roundR k (f u0))).
+Proof.
+  intros k f l Hd a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->).
+  exists (fun _ => roundR k (f u0)), (roundR k (f u0)), 0. split; [|split; [|split]].
+  - generalize (diff_near Hd (round_open k _ Hok)). apply filter_imp. intros u [-> ->]. reflexivity.
+  - now rewrite Hok.
+  - apply always. reflexivity.
+  - lia.
+Qed.
+End Decide.
 
 (* ---- the relation ---------------------------------------------------------------------- *)
 Section LR.
@@ -175,24 +209,22 @@ Hypothesis rep_add : forall G c d r g1 g2 y1 y2 n1 n2,
 Notation diff f l := (@filterdiff R_AbsRing U R_NormedModule f (locally u0) l).
 Notation near P := (@locally U u0 P).
 Notation evR e := (ev RO fuel e).
-
-(* computations: the primal run near u0, and one transformed run, up to s steps over the bound *)
-Definition Es (s : nat) {A B} (P : (U -> A) -> B -> Prop) (F : U -> M A) (G : M B) : Prop :=
-  forall a0 n0, F u0 = Some (a0, n0, 0) ->
-  exists a b n',
-    near (fun u => F u = Some (a u, n0, 0)) /\
-    G = Some (b, n', 0) /\ P a b /\ n' <= K * n0 + s.
+Notation Es := (Es U u0 K).
 Notation E := (Es 0).
+Notation Arr := (Arr U u0).
+Notation Tr := (Tr U u0).
+Notation near2 := (@near2 U u0).
+Notation near1 := (@near1 U u0).
+Notation always := (@always U u0).
+Notation here := (@here U u0).
 
-Fixpoint tree_at {A} (t : tree (U -> A)) (u : U) : tree A :=
-  match t with Node a ts => Node (a u) (map (fun t => tree_at t u) ts) end.
 Definition Real (f : U -> R) (g : den R (D T TR)) : Prop :=
   fst g = f u0 /\ exists l, diff f l /\ Rep (l h) (snd g).
 Fixpoint V (t : ty) : (U -> den R t) -> den R (D T t) -> Prop :=
   match t return (U -> den R t) -> den R (D T t) -> Prop with
   | TR => Real
   | TU => fun _ _ => True
-  | TI => fun f g => near (fun u => f u = g)
+  | TI => Const U u0
   | TProd a b => fun f g => V a (fun u => fst (f u)) (fst g) /\ V b (fun u => snd (f u)) (snd g)
   | TSum a b => fun f g =>
       match g with
@@ -200,32 +232,14 @@ Fixpoint V (t : ty) : (U -> den R t) -> den R (D T t) -> Prop :=
       | inr g1 => exists f1, near (fun u => f u = inr (f1 u)) /\ V b f1 g1
       end
   | TFun a b => fun f g => forall f1 g1, V a f1 g1 -> E (V b) (fun u => f u (f1 u)) (g g1)
-  | TArr a => fun f g => exists fs, near (fun u => f u = map (fun k => k u) fs) /\ Forall2 (V a) fs g
-  | TTree a => fun f g => exists ft, near (fun u => f u = tree_at ft u) /\ tree2 (V a) ft g
+  | TArr a => Arr (V a)
+  | TTree a => Tr (V a)
   end.
 Fixpoint VE (G : list ty) : (U -> env R G) -> env R (map (D T) G) -> Prop :=
   match G return (U -> env R G) -> env R (map (D T) G) -> Prop with
   | nil => fun _ _ => True
   | t :: G => fun f g => V t (fun u => fst (f u)) (fst g) /\ VE G (fun u => snd (f u)) (snd g)
   end.
-
-Lemma here : forall (P : U -> Prop), near P -> P u0.
-Proof. intros P H. exact (locally_singleton _ _ H). Qed.
-Lemma always : forall (P : U -> Prop), (forall u, P u) -> near P.
-Proof. intros P H. apply filter_forall, H. Qed.
-Lemma near2 : forall (P Q S : U -> Prop), (forall u, P u -> Q u -> S u) -> near P -> near Q -> near S.
-Proof. intros P Q S H HP HQ. generalize (filter_and _ _ HP HQ). apply filter_imp. intros u []. auto. Qed.
-Lemma near1 : forall (P Q : U -> Prop), (forall u, P u -> Q u) -> near P -> near Q.
-Proof. intros P Q H HP. revert HP. apply filter_imp, H. Qed.
-
-(* everything depends only on the germ *)
-Lemma E_germ : forall s A B (P : (U -> A) -> B -> Prop) F F' G,
-  near (fun u => F u = F' u) -> Es s P F G -> Es s P F' G.
-Proof.
-  intros s A B P F F' G H HE a0 n0 H0.
-  rewrite <- (here H) in H0. destruct (HE _ _ H0) as (a & b & n' & H1 & H2 & H3 & H4).
-  exists a, b, n'. repeat split; auto. revert H H1. apply near2. intros u E1 E2. now rewrite <- E1.
-Qed.
 Lemma V_germ : forall t f f' g, near (fun u => f u = f' u) -> V t f g -> V t f' g.
 Proof.
   induction t; simpl; intros f f' g H HV; auto.
@@ -241,75 +255,8 @@ Proof.
   - destruct HV as (ft & H1 & H2). exists ft. split; auto. revert H H1. apply near2. congruence.
 Qed.
 
-(* ---- monad lemmas -------------------------------------------------------------------------- *)
-Lemma E_ret : forall s A B (P : (U -> A) -> B -> Prop) f g, P f g -> Es s P (fun u => ret (f u)) (ret g).
-Proof.
-  intros s A B P f g H a0 n0 H0. inversion H0; subst.
-  exists f, g, 0. repeat split; auto; try lia. apply always. reflexivity.
-Qed.
-Lemma E_ticks : forall s j A B (P : (U -> A) -> B -> Prop) F G, s + j <= K ->
-  Es s P F G -> E P (fun u => tick (F u)) (ticks j G).
-Proof.
-  intros s j A B P F G Hs H a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->).
-  destruct (H _ _ H0) as (a & b & n' & H1 & -> & H3 & H4).
-  exists a, b, (j + n'). repeat split; auto.
-  - revert H1. apply near1. intros x ->. reflexivity.
-  - rewrite Nat.mul_succ_r. lia.
-Qed.
-Lemma E_tick : forall s A B (P : (U -> A) -> B -> Prop) F G, s + 1 <= K ->
-  Es s P F G -> E P (fun u => tick (F u)) (tick G).
-Proof. intros. rewrite tick_ticks. eapply E_ticks; eauto. Qed.
-Lemma E_tick0 : forall A B (P : (U -> A) -> B -> Prop) F G,
-  E P F G -> E P (fun u => tick (F u)) (tick G).
-Proof. intros. eapply E_tick; eauto. lia. Qed.
-Lemma E_bind : forall s A B A' B' (P : (U -> A) -> B -> Prop) (Q : (U -> A') -> B' -> Prop) F G H J,
-  E P F G -> (forall f g, P f g -> Es s Q (fun u => H u (f u)) (J g)) ->
-  Es s Q (fun u => bind (F u) (H u)) (bind G J).
-Proof.
-  intros s A B A' B' P Q F G H J HF HH a0 n0 H0.
-  apply bind_inv in H0 as (a1 & n1 & n2 & H1 & H2 & ->).
-  destruct (HF _ _ H1) as (a & b & n' & L1 & -> & H3 & H4).
-  assert (a u0 = a1) by (pose proof (here L1) as X; simpl in X; congruence). subst a1.
-  destruct (HH _ _ H3 _ _ H2) as (a' & b' & n'' & L2 & H5 & H6 & H7).
-  exists a', b', (n' + n''). simpl. rewrite H5. repeat split; auto.
-  - revert L1 L2. apply near2. intros u -> E2. simpl. now rewrite E2.
-  - rewrite Nat.mul_add_distr_l. lia.
-Qed.
 Lemma V_look : forall t G (m : mem t G) f g, VE G f g -> V t (fun u => look m (f u)) (look (Dmem T m) g).
 Proof. induction m; simpl; intros f g [H1 H2]; auto. Qed.
-Lemma E_iter : forall t n (F : U -> nat -> den R t -> M (den R t)) (J : nat -> den R (D T t) -> M (den R (D T t))) z z',
-  (forall i f g, V t f g -> E (V t) (fun u => F u i (f u)) (J i g)) ->
-  V t z z' -> E (V t) (fun u => miter n (F u) (z u)) (miter n J z').
-Proof.
-  induction n; intros F J z z' HF Hz; simpl.
-  - apply E_ret, Hz.
-  - eapply E_bind with (H := fun u a => tick (F u n a)).
-    + apply IHn; auto.
-    + intros f g Hfg. apply E_tick0 with (F := fun u => F u n (f u)). apply HF, Hfg.
-Qed.
-(* sequences and folds over lists whose elements are related by R0 *)
-Lemma E_seq : forall A B t (R0 : (U -> A) -> B -> Prop) (F : U -> A -> M (den R t)) (J : B -> M (den R (D T t))) fs gs,
-  (forall f g, R0 f g -> E (V t) (fun u => F u (f u)) (J g)) -> Forall2 R0 fs gs ->
-  E (V (TArr t)) (fun u => mseq (F u) (map (fun k => k u) fs)) (mseq J gs).
-Proof.
-  intros A B t R0 F J fs gs H HF. induction HF as [|f g fs gs Hfg HF IH]; simpl.
-  - apply E_ret with (f := fun _ => nil). exists nil. split; [apply always; reflexivity|constructor].
-  - eapply E_bind with (H := fun u a => bind (mseq (F u) (map (fun k => k u) fs)) (fun r => ret (a :: r))); [apply H, Hfg|].
-    intros f1 g1 H1. eapply E_bind with (H := fun u r => ret (f1 u :: r)); [apply IH|].
-    intros fr gr (fs' & L & Hf). apply E_ret with (f := fun u => f1 u :: fr u).
-    exists (f1 :: fs'). split; [|constructor; auto]. revert L. apply near1. intros u ->. reflexivity.
-Qed.
-Lemma E_fold : forall A B t (R0 : (U -> A) -> B -> Prop) (F : U -> A -> den R t -> M (den R t))
-    (J : B -> den R (D T t) -> M (den R (D T t))) fs gs,
-  (forall f g z z', R0 f g -> V t z z' -> E (V t) (fun u => F u (f u) (z u)) (J g z')) -> Forall2 R0 fs gs ->
-  forall z z', V t z z' -> E (V t) (fun u => mfold (F u) (map (fun k => k u) fs) (z u)) (mfold J gs z').
-Proof.
-  intros A B t R0 F J fs gs H HF. induction HF as [|f g fs gs Hfg HF IH]; intros z z' Hz; simpl.
-  - apply E_ret, Hz.
-  - eapply E_bind with (H := fun u z => mfold (F u) (map (fun k => k u) fs) z).
-    + apply E_tick0 with (F := fun u => F u (f u) (z u)). apply H; auto.
-    + intros z1 z2 H1. apply IH, H1.
-Qed.
 Lemma E_kleene : forall a b n (F : U -> (den R a -> M (den R b)) -> den R a -> M (den R b)) J,
   (forall f g x y, V (TFun a b) f g -> V a x y -> E (V b) (fun r => F r (f r) (x r)) (J g y)) ->
   V (TFun a b) (fun r => kleene n (F r)) (kleene n J).
@@ -319,52 +266,8 @@ Proof.
   - apply H; auto.
 Qed.
 
+
 (* ---- data operations ----------------------------------------------------------------------- *)
-Lemma E_get : forall t fs gs i, Forall2 (V t) fs gs ->
-  E (V t) (fun u => mget (map (fun k => k u) fs) i) (mget gs i).
-Proof.
-  intros t fs gs i HF a0 n0 H0. unfold mget in *. destruct (i <? 0)%Z; [discriminate|].
-  rewrite nth_error_map in H0.
-  destruct (nth_error fs (Z.to_nat i)) as [k|] eqn:Eh; simpl in H0; try discriminate. inversion H0; subst.
-  destruct (Forall2_nth _ HF Eh) as (b & Hb & HV). exists k, b, 0. repeat split; auto; try lia.
-  - apply always. intros u. now rewrite nth_error_map, Eh.
-  - exact (f_equal (fun o => match o with Some a => ret a | None => None end) Hb).
-Qed.
-Lemma E_set : forall t fs gs i f g, Forall2 (V t) fs gs -> V t f g ->
-  E (V (TArr t)) (fun u => mset (map (fun k => k u) fs) i (f u)) (mset gs i g).
-Proof.
-  intros t fs gs i f g HF Hfg. unfold mset.
-  eapply E_bind with (H := fun u _ => ret (update (map (fun k => k u) fs) (Z.to_nat i) (f u))); [apply E_get, HF|].
-  intros f1 g1 _. apply E_ret with (f := fun u => update (map (fun k => k u) fs) (Z.to_nat i) (f u)).
-  exists (update fs (Z.to_nat i) f). split; [|apply Forall2_update; auto].
-  apply always. intros u. symmetry. apply (map_update (fun k => k u)).
-Qed.
-Lemma E_zip : forall a b fs gs, Forall2 (V a) fs gs -> forall fs' gs', Forall2 (V b) fs' gs' ->
-  E (V (TArr (TProd a b))) (fun u => mzip (map (fun k => k u) fs) (map (fun k => k u) fs')) (mzip gs gs').
-Proof.
-  intros a b fs gs H. induction H as [|f g fs gs Hfg HF IH]; intros fs' gs' H'; destruct H' as [|f' g' fs' gs' Hfg' HF']; simpl;
-    try (intros a0 n0 H0; discriminate).
-  - apply E_ret with (f := fun _ => nil). exists nil. split; [apply always; reflexivity|constructor].
-  - eapply E_bind with (H := fun u r => ret ((f u, f' u) :: r)).
-    + apply E_tick0 with (F := fun u => mzip (map (fun k => k u) fs) (map (fun k => k u) fs')). apply IH, HF'.
-    + intros fr gr (fs1 & L & Hf). apply E_ret with (f := fun u => (f u, f' u) :: fr u).
-      exists ((fun u => (f u, f' u)) :: fs1). split.
-      * revert L. apply near1. intros u ->. reflexivity.
-      * constructor; simpl; auto.
-Qed.
-Lemma trees : forall a fs us, Forall2 (V (TTree a)) fs us ->
-  exists ts, near (fun u => map (fun k => k u) fs = map (fun t => tree_at t u) ts) /\ Forall2 (tree2 (V a)) ts us.
-Proof.
-  intros a fs us H. induction H as [|f g fs us (ft & L & Hf) HF (ts & L' & IH)].
-  - exists nil. split; [apply always; reflexivity|constructor].
-  - exists (ft :: ts). split; [|constructor; auto]. revert L L'. apply near2. intros u E1 E2. simpl. f_equal; [exact E1|exact E2].
-Qed.
-(* integer lists are constant near u0 *)
-Lemma ints : forall fs gs, Forall2 (V TI) fs gs -> near (fun u => map (fun k => k u) fs = gs).
-Proof.
-  intros fs gs H. induction H as [|f g fs gs Hfg HF IH]; [apply always; reflexivity|].
-  revert Hfg IH. apply near2. intros u E1 E2. simpl. f_equal; [exact E1|exact E2].
-Qed.
 Lemma V_op0 : forall a (o : op0 a), V a (fun _ => op0v R o) (op0v R (Dop0 T o)).
 Proof.
   intros a o. destruct o; simpl; auto.
@@ -378,54 +281,27 @@ Proof.
   - apply E_ret with (f := fun u => snd (f u)), H.
   - apply E_ret with (f := fun u => inl (f u)). exists f. split; auto. apply always. reflexivity.
   - apply E_ret with (f := fun u => inr (f u)). exists f. split; auto. apply always. reflexivity.
-  - destruct H as (fs & L & HF). apply E_ret with (f := fun u => Z.of_nat (length (f u))). simpl.
-    revert L. apply near1. intros u ->. rewrite map_length. f_equal. apply (Forall2_len HF).
-  - destruct H as (ft & L & H). destruct H as [k b ts us Hk Ht].
-    apply E_germ with (F := fun u => ret (k u, map (fun t => tree_at t u) ts)).
-    { revert L. apply near1. intros u ->. reflexivity. }
-    apply E_ret with (f := fun u => (k u, map (fun t => tree_at t u) ts)). split; [exact Hk|].
-    exists (map tree_at ts). split; [apply always; intros u; simpl; now rewrite map_map|].
-    clear L. induction Ht; simpl; constructor; auto. exists x. split; auto. apply always. reflexivity.
+  - apply (@E_len U u0 K _ _ (V a) f g H).
+  - apply (@E_unnode U u0 K _ _ (V a) f g H).
 Qed.
 Lemma E_op2 : forall a b c (o : op2 a b c) f g f' g', V a f g -> V b f' g' ->
   E (V c) (fun u => op2v R o (f u) (f' u)) (op2v R (Dop2 T o) g g').
 Proof.
   intros a b c o f g f' g' H H'. destruct o; simpl in *.
   - apply E_ret with (f := fun u => (f u, f' u)). split; auto.
-  - destruct H as (fs & L & HF). apply E_germ with (F := fun u => mget (map (fun k => k u) fs) g').
-    { revert L H'. apply near2. intros u -> ->. reflexivity. }
-    apply E_get, HF.
-  - destruct H' as (fs & L & HF). apply E_ret with (f := fun u => f u :: f' u). exists (f :: fs). split; [|constructor; auto].
-    revert L. apply near1. intros u ->. reflexivity.
-  - destruct H' as (fs & L & HF). destruct (trees HF) as (ts & L' & HT).
-    apply E_ret with (f := fun u => Node (f u) (f' u)). exists (Node f ts). split; [|constructor; auto].
-    revert L L'. apply near2. intros u -> E2. simpl. f_equal. exact E2.
-  - destruct H as (fs & L & HF), H' as (fs' & L' & HF').
-    eapply E_germ with (F := fun u => mzip (map (fun k => k u) fs) (map (fun k => k u) fs')); [|apply (E_zip HF HF')].
-    revert L L'. apply near2. intros u -> ->. reflexivity.
-  - destruct H as (fs & L & HF), H' as (fs' & L' & HF').
-    apply E_germ with (F := fun u => mseq (fun i => tick (mget (map (fun k => k u) fs) i)) g').
-    { generalize (filter_and _ _ L (filter_and _ _ L' (ints HF'))). apply filter_imp. intros u (E1 & E2 & E3). rewrite E1, (eq_trans E2 E3). reflexivity. }
-    clear HF'. eapply E_germ with (F := fun u => mseq (fun i => tick (mget (map (fun k => k u) fs) i)) (map (fun k => k u) (map (fun i _ => i) g'))).
-    { apply always. intros u. rewrite map_map, map_id. reflexivity. }
-    apply E_seq with (F := fun u i => tick (mget (map (fun k => k u) fs) i)) (R0 := fun f i => f = fun _ => i).
-    + intros f0 i ->. apply E_tick0 with (F := fun u => mget (map (fun k => k u) fs) i). apply E_get, HF.
-    + clear. induction g'; simpl; constructor; auto.
-  - apply E_germ with (F := fun _ => intopv o g g').
-    { revert H H'. apply near2. intros u -> ->. reflexivity. }
-    intros a0 n0 H0. exists (fun _ => a0), a0, n0. repeat split; auto; try (apply always; auto). nia.
-  - apply E_ret with (f := fun u => boolv (decide c (f u ?= f' u)%Z)).
-    cbn [V TB]. unfold TB, boolv. simpl. destruct (decide c (g ?= g')%Z) eqn:Ed; exists (fun _ => tt); split; auto;
-      revert H H'; apply near2; intros u -> ->; now rewrite Ed.
+  - apply (@E_geta U u0 K _ _ (V a) f g f' g' H H').
+  - apply (@E_cons U u0 K _ _ (V a) f g f' g' H H').
+  - apply (@E_snoc U u0 K _ _ (V a) f g f' g' H H').
+  - apply (@E_node U u0 K _ _ (V a) f g f' g' H H').
+  - apply (@E_zipa U u0 K _ _ _ _ (V a) (V b) f g f' g' H H').
+  - apply (@E_gather U u0 K _ _ (V a) f g f' g' H H').
+  - exact (@E_intop U u0 K o f g f' g' H H').
+  - apply E_ret with (f := fun u => boolv (decide c (f u ?= f' u)%Z)). apply (@Bool_const U u0 (fun u => decide c (f u ?= f' u)%Z)).
+    revert H H'. apply near2. intros u -> ->. reflexivity.
 Qed.
 Lemma E_op3 : forall a b c d (o : op3 a b c d) f g f' g' f'' g'', V a f g -> V b f' g' -> V c f'' g'' ->
   E (V d) (fun u => op3v R o (f u) (f' u) (f'' u)) (op3v R (Dop3 T o) g g' g'').
-Proof.
-  intros a b c d o f g f' g' f'' g'' H H' H''. destruct o; simpl in *.
-  destruct H as (fs & L & HF). apply E_germ with (F := fun u => mset (map (fun k => k u) fs) g' (f'' u)).
-  { revert L H'. apply near2. intros u -> ->. reflexivity. }
-  apply E_set; auto.
-Qed.
+Proof. intros a b c d o f g f' g' f'' g'' H H' H''. destruct o; simpl in *. apply (@E_seta U u0 K _ _ (V a) f g f' g' f'' g'' H H' H''). Qed.
 
 (* ---- primitives ------------------------------------------------------------------------------ *)
 Lemma cscale_ev : forall G (c : coef G) (d : tm G (tg T)) r x g y n,
@@ -437,21 +313,6 @@ Proof.
   - destruct Hc as (m & Hm & Hb). destruct (rep_scale _ _ _ Hm Hd Hr) as (g' & n' & H1 & H2 & H3).
     exists g', n'. repeat split; auto. lia.
 Qed.
-Lemma pair_ev : forall G a b (x : tm G a) (y : tm G b) r p q n1 n2,
-  evR x r = Some (p, n1, 0) -> evR y r = Some (q, n2, 0) -> evR (tpair x y) r = Some ((p, q), S (n1 + (n2 + 0)), 0).
-Proof. intros G a b x y r p q n1 n2 H1 H2. cbn [ev]. rewrite H1, H2. reflexivity. Qed.
-Lemma fst_ev : forall G a b (x : tm G (TProd a b)) r p n,
-  evR x r = Some (p, n, 0) -> evR (tfst x) r = Some (fst p, S (n + 0), 0).
-Proof. intros G a b x r p n H. cbn [ev]. rewrite H. reflexivity. Qed.
-Lemma cmp_ev : forall G c (a b : tm G TR) r x y v n1 n2 n3, evR a r = Some (x, n1, 0) -> evR b r = Some (y, n2, 0) ->
-  guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y))) = Some (v, n3, 0) ->
-  evR (tcmp c a b) r = Some (v, S (n1 + (n2 + n3)), 0).
-Proof. intros G c a b r x y v n1 n2 n3 H1 H2 H3. cbn [ev]. rewrite H1, H2. cbn [bind o_cmp RO]. rewrite H3. reflexivity. Qed.
-Lemma round_ev : forall G k (a : tm G TR) r x v n1 n3, evR a r = Some (x, n1, 0) ->
-  guard (okround k x) (roundR k x) = Some (v, n3, 0) -> evR (tround k a) r = Some (v, S (n1 + n3), 0).
-Proof. intros G c a r x v n1 n3 H1 H3. cbn [ev]. rewrite H1. cbn [bind o_okround o_round RO]. rewrite H3. reflexivity. Qed.
-Lemma real_ev : forall G (a : tm G TI) r x n, evR a r = Some (x, n, 0) -> evR (treal a) r = Some (IZR x, S (n + 0), 0).
-Proof. intros G a r x n H. cbn [ev]. rewrite H. reflexivity. Qed.
 Lemma E_prim1 : forall G (r : env R G) p f g, Real f g ->
   Es (100 + KT) Real (fun u => guard (ok1 p (f u)) (sem1 p (f u))) (evR (dprim1 T p) (g, r)).
 Proof.
@@ -499,60 +360,14 @@ Qed.
 Lemma E_cmp : forall c f g f' g', Real f g -> Real f' g' ->
   E (V TB) (fun u => guard (negb (tie (cmpR (f u) (f' u)))) (boolv (decide c (cmpR (f u) (f' u)))))
     (guard (negb (tie (cmpR (fst g) (fst g')))) (boolv (decide c (cmpR (fst g) (fst g'))))).
-Proof.
-  intros c f [x d] f' [x' d'] (Hv & l & Hd & _) (Hv' & l' & Hd' & _) a0 n0 H0. simpl in *. subst x x'.
-  apply guard_inv in H0 as (Hok & _ & ->).
-  assert (tie (cmpR (f u0) (f' u0)) = false) as Ht by (destruct (tie (cmpR (f u0) (f' u0))); auto).
-  pose proof (cmp_open Hd Hd' Ht) as L.
-  exists (fun _ => boolv (decide c (cmpR (f u0) (f' u0)))), (boolv (decide c (cmpR (f u0) (f' u0)))), 0.
-  split; [|split; [|split]].
-  - revert L. apply near1. intros u ->. now rewrite Ht.
-  - now rewrite Ht.
-  - unfold boolv. destruct (decide c (cmpR (f u0) (f' u0))); exists (fun _ => tt); split; auto; apply always; reflexivity.
-  - lia.
-Qed.
+Proof. intros c f [x d] f' [x' d'] (Hv & l & Hd & _) (Hv' & l' & Hd' & _). simpl in *. subst x x'. exact (E_compare K c Hd Hd'). Qed.
 Lemma E_round : forall k f g, Real f g ->
   E (V TI) (fun u => guard (okround k (f u)) (roundR k (f u))) (guard (okround k (fst g)) (roundR k (fst g))).
-Proof.
-  intros k f [x d] (Hv & l & Hd & _) a0 n0 H0. simpl in *. subst x. apply guard_inv in H0 as (Hok & _ & ->).
-  exists (fun _ => roundR k (f u0)), (roundR k (f u0)), 0. split; [|split; [|split]].
-  - generalize (diff_near Hd (round_open k _ Hok)). apply near1. intros u [-> ->]. reflexivity.
-  - now rewrite Hok.
-  - apply always. reflexivity.
-  - lia.
-Qed.
+Proof. intros k f [x d] (Hv & l & Hd & _). simpl in *. subst x. exact (E_rounding K k Hd). Qed.
 Lemma Real_const : forall c g, Rep 0%R g -> Real (fun _ => c) (c, g).
 Proof. intros c g H. split; [reflexivity|]. exists (fun _ => 0%R). split; [apply diff_const|exact H]. Qed.
 
 (* ---- array primitives with their own rule ------------------------------------------------------ *)
-Lemma mseq_pure : forall A B (f : A -> M B) (g : A -> B) c, (forall a, f a = Some (g a, c, 0)) ->
-  forall l, mseq f l = Some (map g l, length l * c, 0).
-Proof.
-  intros A B f g c H. induction l; simpl; auto. rewrite H. simpl. rewrite IHl. simpl. rewrite Nat.add_0_r. reflexivity.
-Qed.
-Lemma mzip_eq : forall A B (l : list A) (l' : list B), length l = length l' ->
-  mzip l l' = Some (combine l l', length l, 0).
-Proof.
-  induction l; intros [|b l'] H; simpl in *; try discriminate; auto. rewrite IHl by lia. simpl. now rewrite Nat.add_0_r.
-Qed.
-Lemma mzip_len : forall A B (l : list A) (l' : list B) r, mzip l l' = Some r -> length l = length l'.
-Proof.
-  induction l; intros [|b l'] r H; simpl in *; try discriminate; auto.
-  destruct (mzip l l') as [[[q n] k]|] eqn:Eq; try discriminate. f_equal. eapply IHl. eauto.
-Qed.
-Lemma map_fst_ev : forall G b (a : tm G (TArr (TProd TR b))) r l n, evR a r = Some (l, n, 0) ->
-  evR (tmap (tfst v0) a) r = Some (map fst l, S (n + length l * 3), 0).
-Proof. intros G b a r l n H. cbn [ev]. rewrite H. cbn [bind]. rewrite (@mseq_pure _ _ _ (fun x : R * den R b => fst x) 3) by reflexivity. reflexivity. Qed.
-Lemma fold_ev : forall G a b (e : tm (a :: b :: G) b) (z : tm G b) (l : tm G (TArr a)) r (pz q : den R b) (pl : list (den R a)) n1 n2 n3,
-  evR z r = Some (pz, n1, 0) -> evR l r = Some (pl, n2, 0) ->
-  mfold (fun x acc => evR e (x, (acc, r))) pl pz = Some (q, n3, 0) -> evR (tfold e z l) r = Some (q, S (n1 + (n2 + n3)), 0).
-Proof. intros G a b e z l r pz q pl n1 n2 n3 H1 H2 H3. cbn [ev]. rewrite H1, H2. cbn [bind]. rewrite H3. reflexivity. Qed.
-(* lia compares lengths syntactically; the element types are equal only by computation *)
-Ltac name_length x L :=
-  repeat match goal with
-  | H : context [@length ?A x] |- _ => progress change (@length A x) with L in H
-  | |- context [@length ?A x] => progress change (@length A x) with L
-  end.
 (* an element adds, within c steps, the derivative of its curve to the accumulated tangent *)
 Definition adds {B} (c : nat) (J : B -> den R (tg T) -> M (den R (tg T))) (f : U -> R) (b : B) : Prop :=
   exists l, diff f l /\ forall acc y, Rep y acc ->
@@ -588,7 +403,7 @@ Proof.
   exists (fun u => fold_left Rplus (map (fun k => k u) fs) 0%R), (fold_left Rplus (map fst g) 0%R, acc). eexists. split; [|split; [|split]].
   - apply always. intros u. unfold msum, sumX, ticks, ret. rewrite map_length, Nat.add_0_r. reflexivity.
   - eapply pair_ev; [|eapply fold_ev; [exact Ez|reflexivity|exact Ea]].
-    cbn [ev]. pose proof (@map_fst_ev (TArr (TProd TR (tg T)) :: G) (tg T) v0 (g, r) g 1 eq_refl) as Em. cbn [ev] in Em. rewrite Em.
+    cbn [ev]. pose proof (@map_fst_ev fuel (TArr (TProd TR (tg T)) :: G) (tg T) v0 (g, r) g 1 eq_refl) as Em. cbn [ev] in Em. rewrite Em.
     cbn [bind]. unfold msum. cbn [ticks ret tick]. reflexivity.
   - split; [|exists l; auto]. simpl. f_equal. clear - HF. induction HF as [|f g fs gs [Hv _] HF IH]; simpl; congruence.
   - pose proof (Forall2_len HF) as Hl. rewrite map_length.
@@ -608,15 +423,6 @@ Proof.
   destruct (rep_add _ _ _ E1 E2 R1 R2) as (g3 & n3 & E3 & R3 & B3).
   destruct (@rep_add _ v1 _ rr _ _ _ _ 1 _ eq_refl E3 Hy R3) as (g4 & n4 & E4 & R4 & B4).
   exists g4, n4. repeat split; auto. lia.
-Qed.
-Lemma mdot_curve : forall (fs fs' : list (U -> R)), length fs = length fs' -> forall u,
-  mdot RO (map (fun k => k u) fs) (map (fun k => k u) fs') =
-  Some (fold_left Rplus (map (fun k => k u) (map (fun p u => fst p u * snd p u)%R (combine fs fs'))) 0%R, length fs + length fs, 0).
-Proof.
-  intros fs fs' Hl u. unfold mdot. rewrite mzip_eq by (now rewrite !map_length). cbn [bind]. unfold msum, ticks, ret, sumX.
-  rewrite !map_length, combine_length, !map_length, <- Hl, Nat.min_id, Nat.add_0_r.
-  apply f_equal. apply f_equal2; auto. apply f_equal2; auto. f_equal. rewrite map_map. clear.
-  revert fs'. induction fs; intros [|b fs']; simpl; auto. f_equal. apply IHfs.
 Qed.
 Lemma E_dot : forall G (r : env R G) f g f' g', V (TArr TR) f g -> V (TArr TR) f' g' ->
   Es (100 + KT) Real (fun u => mdot RO (f u) (f' u)) (evR (ddot T) (g', (g, r))).
@@ -644,8 +450,8 @@ Proof.
   split; [|split; [|split]].
   - apply always. intros u. apply HM.
   - eapply pair_ev; [|eapply fold_ev; [exact Ez| |exact Ea]].
-    + pose proof (@map_fst_ev (TArr (TProd TR (tg T)) :: TArr (TProd TR (tg T)) :: G) (tg T) v1 (g', (g, r)) g 1 eq_refl) as Em.
-      pose proof (@map_fst_ev (TArr (TProd TR (tg T)) :: TArr (TProd TR (tg T)) :: G) (tg T) v0 (g', (g, r)) g' 1 eq_refl) as Em'.
+    + pose proof (@map_fst_ev fuel (TArr (TProd TR (tg T)) :: TArr (TProd TR (tg T)) :: G) (tg T) v1 (g', (g, r)) g 1 eq_refl) as Em.
+      pose proof (@map_fst_ev fuel (TArr (TProd TR (tg T)) :: TArr (TProd TR (tg T)) :: G) (tg T) v0 (g', (g, r)) g' 1 eq_refl) as Em'.
       cbn [ev] in *. rewrite Em, Em'. cbn [bind]. unfold mdot. rewrite mzip_eq by (rewrite !map_length; exact (eq_trans (eq_sym Hl1) (eq_trans Hl Hl2))).
       cbn [bind]. unfold msum. cbn [ticks ret tick bind]. reflexivity.
     + simpl. rewrite mzip_eq by exact (eq_trans (eq_sym Hl1) (eq_trans Hl Hl2)). reflexivity.
@@ -740,8 +546,6 @@ Proof.
     intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)); [apply IHe2, HG|].
     intros f2 g2 H2. apply E_powi; auto.
   - (* comparison *) eapply E_germ; [apply always; reflexivity|]. cbn [ev].
-    assert (forall G (e : tm G (D T TR)) r, evR (tfst e) r = ticks 1 (bind (evR e r) (fun x => ret (fst x)))) as Hf.
-    { intros. rewrite <- tick_ticks. reflexivity. }
     intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
     apply bind_inv in H0 as (y & m3 & m4 & H2 & H0 & ->).
     destruct (IHe1 _ _ HG _ _ H1) as (fa & ga & na & La & Ea & Va & Ca).
@@ -751,7 +555,7 @@ Proof.
     destruct (E_cmp c Va Vb H0) as (fr & gr & nr & Lr & Er & Vr & Cr).
     exists fr, gr. eexists. split; [|split; [|split; [exact Vr|]]].
     + generalize (filter_and _ _ La (filter_and _ _ Lb Lr)). apply filter_imp. intros u (-> & -> & E3). cbn [bind o_cmp RO]. rewrite E3. reflexivity.
-    + exact (cmp_ev c _ _ _ (fst_ev _ _ Ea) (fst_ev _ _ Eb) Er).
+    + exact (cmp_ev fuel c _ _ _ (fst_ev fuel _ _ Ea) (fst_ev fuel _ _ Eb) Er).
     + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia.
   - (* rounding *) intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
     destruct (IHe _ _ HG _ _ H1) as (fa & ga & na & La & Ea & Va & Ca).
@@ -759,14 +563,14 @@ Proof.
     destruct (E_round r Va H0) as (fr & gr & nr & Lr & Er & Vr & Cr).
     exists fr, gr. eexists. split; [|split; [|split; [exact Vr|]]].
     + revert La Lr. apply near2. intros u -> E3. cbn [bind o_okround o_round RO]. rewrite E3. reflexivity.
-    + exact (round_ev r _ _ (fst_ev _ _ Ea) Er).
+    + exact (round_ev fuel r _ _ (fst_ev fuel _ _ Ea) Er).
     + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia.
   - (* real of int *) destruct (@rep_zero (map (D T) G) g) as (gz & nz & Ez & Rz & Bz).
     intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
     inversion H0; subst. destruct (IHe _ _ HG _ _ H1) as (fa & ga & na & La & Ea & Va & Ca). simpl in Va.
     exists (fun u => IZR (fa u)), (IZR ga, gz). eexists. split; [|split; [|split]].
     + revert La. apply near1. intros u ->. reflexivity.
-    + exact (pair_ev _ _ _ (real_ev _ _ Ea) Ez).
+    + exact (pair_ev fuel _ _ _ (real_ev fuel _ _ Ea) Ez).
     + apply (V_germ TR) with (f := fun _ => IZR ga); [revert Va; apply near1; intros u ->; reflexivity|]. apply Real_const, Rz.
     + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia.
   - (* sum *) apply E_tick with (F := fun u => bind _ _) (s := 100 + KT); [lia|].

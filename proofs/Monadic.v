@@ -1,0 +1,893 @@
+(* The monadic reverse mode (K Fig. 9, 10, 14 and section 10.2; recursion as in N): a real becomes a value and a Delta,
+   functions return computations in a state monad whose state is a supply of identifiers and a list of Delta bindings.
+
+   The target is the language itself: Delta is a tree type, M a is S -> a * S, and [mpure], [mbind], [deltaLet] are closed
+   terms, so [monadic] can be applied to its own output.  Each equation of Fig. 9 is one arm of [MT].  Where the figure is
+   silent (loops, arrays, folds) the state is threaded through the loop.
+
+   Why it is correct.  As in Macro.v a map from U is related to one transformed value, now in a *world*: the tape of
+   bindings made so far.  A Delta of size one stands for a real, given the tangents of all identifiers; running a
+   related computation extends the tape, by at most [KS] nodes per step of the source program. *)
+From Coq Require Import Reals List Lia Lra ZArith.
+From Coquelicot Require Import Coquelicot.
+Require Import Language Primitive Calculus Germ Macro Delta Substitution.
+Import ListNotations.
+Open Scope nat_scope.
+Set Implicit Arguments.
+Unset Asymmetric Patterns.
+Arguments Nat.mul : simpl never.
+
+(* ---- the monad, in the language ---------------------------------------------------------- *)
+Definition TS : ty := TProd TI (TArr (TProd TI TDelta)).
+Definition TM (a : ty) : ty := TFun TS (TProd a TS).
+Definition PURE {G a} : tm G (TFun a (TM a)) := tlam (tlam (tpair v1 v0)).
+Definition BIND {G a b} : tm G (TFun (TM a) (TFun (TFun a (TM b)) (TM b))) :=
+  tlam (tlam (tlam (tlet (tapp v2 v0) (tapp (tapp v2 (tfst v0)) (tsnd v0))))).
+Definition DELTALET {G} : tm G (TFun TDelta (TM TI)) :=
+  tlam (tlam (tpair (tfst v0) (tpair (top2 (OIntop IAdd) (tfst v0) (tint _ 1)) (tcons (tpair (tfst v0) v1) (tsnd v0))))).
+Definition mpure {G a} (e : tm G a) : tm G (TM a) := tapp PURE e.
+Definition mbind {G a b} (m : tm G (TM a)) (k : tm (a :: G) (TM b)) : tm G (TM b) := tapp (tapp BIND m) (tlam k).
+Definition deltaLet {G} (u : tm G TDelta) : tm G (TM TI) := tapp DELTALET u.
+
+(* ---- types and data operations -------------------------------------------------------------- *)
+Fixpoint MD (t : ty) : ty :=
+  match t with
+  | TR => TProd TR TDelta
+  | TU => TU | TI => TI
+  | TProd a b => TProd (MD a) (MD b)
+  | TSum a b => TSum (MD a) (MD b)
+  | TFun a b => TFun (MD a) (TM (MD b))
+  | TArr a => TArr (MD a)
+  | TTree a => TTree (MD a)
+  end.
+Fixpoint Mmem {t G} (m : mem t G) : mem (MD t) (map MD G) :=
+  match m with Top => Top | Pop m => Pop (Mmem m) end.
+Definition Mop0 {a} (o : op0 a) : op0 (MD a) :=
+  match o with OUnit => OUnit | OInt z => OInt z | ONil a => ONil (MD a) end.
+Definition Mop1 {a b} (o : op1 a b) : op1 (MD a) (MD b) :=
+  match o with
+  | OFst a b => OFst (MD a) (MD b) | OSnd a b => OSnd (MD a) (MD b)
+  | OInl a b => OInl (MD a) (MD b) | OInr a b => OInr (MD a) (MD b)
+  | OLen a => OLen (MD a) | OUnnode a => OUnnode (MD a)
+  end.
+Definition Mop2 {a b c} (o : op2 a b c) : op2 (MD a) (MD b) (MD c) :=
+  match o with
+  | OPair a b => OPair (MD a) (MD b) | OGet a => OGet (MD a) | OCons a => OCons (MD a) | OSnoc a => OSnoc (MD a)
+  | ONode a => ONode (MD a) | OZip a b => OZip (MD a) (MD b) | OGather a => OGather (MD a)
+  | OIntop o => OIntop o | OIntcmp c => OIntcmp c
+  end.
+Definition Mop3 {a b c d} (o : op3 a b c d) : op3 (MD a) (MD b) (MD c) (MD d) :=
+  match o with OSet a => OSet (MD a) end.
+
+(* ---- loops with the state threaded through --------------------------------------------------- *)
+(* build and map: the accumulator is the array so far, and the state *)
+Definition skip3 {G a b c} : ren G (a :: b :: c :: G) := fun t m => Pop (Pop (Pop m)).
+Definition skip5 {G a b c d e} : ren G (a :: b :: c :: d :: e :: G) := fun t m => Pop (Pop (Pop (Pop (Pop m)))).
+Definition each {G a b w} (k : tm (a :: G) (TM b)) : tm (a :: TProd (TArr b) TS :: TS :: w :: G) (TProd (TArr b) TS) :=
+  tlet (tapp (rn k (up skip3)) (tsnd v1)) (tpair (tsnoc (tfst v2) (tfst v0)) (tsnd v0)).
+Definition mapM {G a b w} (k : tm (a :: G) (TM b)) (l : tm (TS :: w :: G) (TArr a)) : tm (w :: G) (TM (TArr b)) :=
+  tlam (tfold (each k) (tpair (tnil _ b) v0) l).
+Definition foldM {G a b} (k : tm (a :: b :: G) (TM b)) : tm (TArr a :: b :: G) (TM b) :=
+  tlam (tfold (tlet (tfst v1) (tlet v1 (tapp (rn k (up (up skip5))) (tsnd v3)))) (tpair v2 v0) v1).
+Definition loopM {G a} (k : tm (a :: TI :: G) (TM a)) : tm (a :: TI :: G) (TM a) :=
+  tlam (tloop v2 (tpair v1 v0) (tlet v1 (tlet (tfst v1) (tapp (rn k (up (up skip5))) (tsnd v2))))).
+
+(* ---- the translation (K Fig. 9) ----------------------------------------------------------------- *)
+Notation MR := (TProd TR TDelta).
+Definition mprim {G} (u : tm G TDelta) (v : tm (TI :: G) TR) : tm G (TM MR) :=
+  mbind (deltaLet u) (mpure (tpair v (dvar v0))).
+Definition mprim1 {G} (p : prim1) : tm (MR :: G) (TM MR) :=
+  mprim (dscale (d1t p (tfst v0)) (tsnd v0)) (tprim1 p (tfst v1)).
+Definition mprim2 {G} (p : prim2) : tm (MR :: MR :: G) (TM MR) :=
+  let c := d2t p (tfst v1) (tfst v0) in
+  mprim (dadd (cscale dlt (fst c) (tsnd v1)) (cscale dlt (snd c) (tsnd v0))) (tprim2 p (tfst v2) (tfst v1)).
+Definition mpowi {G} : tm (TI :: MR :: G) (TM MR) :=
+  mprim (dscale (dpowit (tfst v1) v0) (tsnd v1)) (tpowi (tfst v2) v1).
+Definition msumT {G} : tm (TArr MR :: G) (TM MR) :=
+  mprim (tfold (dadd v1 (tsnd v0)) dzero v0) (tsum (tmap (tfst v0) v1)).
+Definition mdotT {G} : tm (TArr MR :: TArr MR :: G) (TM MR) :=
+  mprim (tfold (dadd v1 (dadd (dscale (tfst (tsnd v0)) (tsnd (tfst v0))) (dscale (tfst (tfst v0)) (tsnd (tsnd v0))))) dzero (tzip v1 v0))
+        (tdot (tmap (tfst v0) v2) (tmap (tfst v0) v1)).
+Fixpoint MT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) :=
+  match e in tm G t return tm (map MD G) (TM (MD t)) with
+  | tvar v => mpure (tvar (Mmem v))
+  | tlam b => mpure (tlam (MT b : tm (map MD (_ :: _)) _))
+  | tapp f a => mbind (MT f) (mbind (wk _ (MT a)) (tapp v1 v0))
+  | tlet a b => mbind (MT a) (MT b : tm (map MD (_ :: _)) _)
+  | tfix b => mpure (tfix (MT b : tm (map MD (_ :: _ :: _)) _))
+  | tcase s a b => mbind (MT s) (tcase v0 (rn (MT a : tm (map MD (_ :: _)) _) (up (@shift _ _)))
+                                          (rn (MT b : tm (map MD (_ :: _)) _) (up (@shift _ _))))
+  | top0 G o => mpure (top0 (map MD G) (Mop0 o))
+  | top1 o a => mbind (MT a) (mpure (top1 (Mop1 o) v0))
+  | top2 o a b => mbind (MT a) (mbind (wk _ (MT b)) (mpure (top2 (Mop2 o) v1 v0)))
+  | top3 o a b c => mbind (MT a) (mbind (wk _ (MT b)) (mbind (wk _ (wk _ (MT c))) (mpure (top3 (Mop3 o) v2 v1 v0))))
+  | tloop n z b => mbind (MT n) (mbind (wk _ (MT z)) (loopM (MT b : tm (map MD (_ :: _ :: _)) _)))
+  | tbuild n b => mbind (MT n) (mapM (MT b : tm (map MD (_ :: _)) _) (tbuild v1 v0))
+  | tmap b a => mbind (MT a) (mapM (MT b : tm (map MD (_ :: _)) _) v1)
+  | tfold b z a => mbind (MT z) (mbind (wk _ (MT a)) (foldM (MT b : tm (map MD (_ :: _ :: _)) _)))
+  | tlit G m x => mpure (tpair (tlit (map MD G) m x) dzero)
+  | tprim1 p a => mbind (MT a) (mprim1 p)
+  | tprim2 p a b => mbind (MT a) (mbind (wk _ (MT b)) (mprim2 p))
+  | tpowi a n => mbind (MT a) (mbind (wk _ (MT n)) mpowi)
+  | tcmp c a b => mbind (MT a) (mbind (wk _ (MT b)) (mpure (tcmp c (tfst v1) (tfst v0))))
+  | tround k a => mbind (MT a) (mpure (tround k (tfst v0)))
+  | treal a => mbind (MT a) (mpure (tpair (treal v0) dzero))
+  | tsum a => mbind (MT a) msumT
+  | tdot a b => mbind (MT a) (mbind (wk _ (MT b)) mdotT)
+  end.
+Notation monadic := MT.
+
+(* ---- the relation --------------------------------------------------------------------------------- *)
+Section LR.
+Variable base fuel : nat.
+Variable U : NormedModule R_AbsRing.
+Variables u0 h : U.
+Variable gam : nat -> R.        (* the derivatives of the inputs in direction h *)
+Definition KM : nat := 500.
+Definition KS : nat := 8.
+Notation diff f l := (@filterdiff R_AbsRing U R_NormedModule f (locally u0) l).
+Notation near P := (@locally U u0 P).
+Notation evR e := (ev RO fuel e).
+
+(* evaluate a term of monadic type and run the computation *)
+Definition run {G a} (m : tm G (TM a)) (r : env R G) (s : den R TS) : M (den R a * den R TS) :=
+  bind (evR m r) (fun c => c s).
+
+(* what a Delta of at most sz nodes stands for in world C *)
+Definition RepS (C : tape) (sz : nat) (y : R) (g : den R TDelta) : Prop :=
+  exists u, g = enc u /\ scoped (fresh base C) u /\ dden u (tan base C gam) = y /\ size u <= sz.
+Definition RealM (C : tape) (f : U -> R) (g : den R MR) : Prop :=
+  fst g = f u0 /\ exists l, diff f l /\ RepS C 1 (l h) (snd g).
+(* computations, up to s steps and z nodes over the bound *)
+Definition EKs (s z : nat) {A B} (P : tape -> (U -> A) -> B -> Prop) (C : tape) (F : U -> M A)
+    (G : den R TS -> M (B * den R TS)) : Prop :=
+  forall a0 n0, F u0 = Some (a0, n0, 0) -> wf base C ->
+  exists a b L n',
+    near (fun u => F u = Some (a u, n0, 0)) /\
+    G (encS base C) = Some ((b, encS base (L ++ C)), n', 0) /\ P (L ++ C) a b /\ wf base (L ++ C) /\
+    n' <= KM * n0 + s /\ nodes L <= KS * n0 + z.
+Notation EK := (EKs 0 0).
+Fixpoint VK (t : ty) (C : tape) : (U -> den R t) -> den R (MD t) -> Prop :=
+  match t return (U -> den R t) -> den R (MD t) -> Prop with
+  | TR => RealM C
+  | TU => fun _ _ => True
+  | TI => Const U u0
+  | TProd a b => fun f g => VK a C (fun u => fst (f u)) (fst g) /\ VK b C (fun u => snd (f u)) (snd g)
+  | TSum a b => fun f g =>
+      match g with
+      | inl g1 => exists f1, near (fun u => f u = inl (f1 u)) /\ VK a C f1 g1
+      | inr g1 => exists f1, near (fun u => f u = inr (f1 u)) /\ VK b C f1 g1
+      end
+  | TFun a b => fun f g => forall L f1 g1, VK a (L ++ C) f1 g1 ->
+      EK (VK b) (L ++ C) (fun u => f u (f1 u)) (fun s => bind (g g1) (fun c => c s))
+  | TArr a => Arr U u0 (VK a C)
+  | TTree a => Tr U u0 (VK a C)
+  end.
+Fixpoint VKE (G : list ty) (C : tape) : (U -> env R G) -> env R (map MD G) -> Prop :=
+  match G return (U -> env R G) -> env R (map MD G) -> Prop with
+  | nil => fun _ _ => True
+  | t :: G => fun f g => VK t C (fun u => fst (f u)) (fst g) /\ VKE G C (fun u => snd (f u)) (snd g)
+  end.
+Notation near2 := (@near2 U u0).
+Notation near1 := (@near1 U u0).
+Notation always := (@always U u0).
+Notation here := (@here U u0).
+
+(* K Lemma 10: stability under extension of the tape *)
+Lemma RepS_mono : forall C L y g, RepS C 1 y g -> RepS (L ++ C) 1 y g.
+Proof.
+  intros C L y g (u & H1 & H2 & H3 & H4). exists u. split; auto. split; [apply scoped_mono; auto|]. split; auto.
+  rewrite <- H3. apply dden_ext with (n := fresh base C).
+  - exact H2.
+  - intros i Hi. apply tan_ext, Hi.
+Qed.
+Lemma VK_mono : forall t C L f g, VK t C f g -> VK t (L ++ C) f g.
+Proof.
+  induction t; simpl; intros C L f g H; auto.
+  - destruct H as (H1 & l & H2 & H3). split; auto. exists l. split; auto. apply RepS_mono, H3.
+  - destruct H; split; auto.
+  - destruct g; destruct H as (f1 & H1 & H2); exists f1; auto.
+  - intros L' f1 g1 H1. rewrite app_assoc in *. apply H, H1.
+  - destruct H as (fs & H1 & H2). exists fs. split; auto. clear H1. induction H2; constructor; auto.
+  - destruct H as (ft & H1 & H2). exists ft. split; auto. revert H2. apply tree2_imp. auto.
+Qed.
+Lemma VKE_mono : forall G C L f g, VKE G C f g -> VKE G (L ++ C) f g.
+Proof. induction G; simpl; intros C L f g H; auto. destruct H; split; auto. apply VK_mono; auto. Qed.
+Lemma EK_germ : forall s z A B (P : tape -> (U -> A) -> B -> Prop) C F F' G,
+  near (fun u => F u = F' u) -> EKs s z P C F G -> EKs s z P C F' G.
+Proof.
+  intros s z A B P C F F' G H HE a0 n0 H0 Hw.
+  rewrite <- (here H) in H0. destruct (HE _ _ H0 Hw) as (a & b & L & n' & H1 & H2).
+  exists a, b, L, n'. split; auto. revert H H1. apply near2. intros u E1 E2. now rewrite <- E1.
+Qed.
+Lemma VK_germ : forall t C f f' g, near (fun u => f u = f' u) -> VK t C f g -> VK t C f' g.
+Proof.
+  induction t; simpl; intros C f f' g H HV; auto.
+  - destruct HV as (H1 & l & H2 & H3). split; [now rewrite <- (here H)|].
+    exists l. split; auto. eapply diff_germ; eauto.
+  - revert H HV. apply near2. congruence.
+  - destruct HV as [H1 H2]. split.
+    + eapply IHt1; [|exact H1]. revert H. apply near1. intros u ->. reflexivity.
+    + eapply IHt2; [|exact H2]. revert H. apply near1. intros u ->. reflexivity.
+  - destruct g as [g|g]; destruct HV as (f1 & H1 & H2); exists f1; split; auto; revert H H1; apply near2; congruence.
+  - intros L f1 g1 H1. eapply EK_germ; [|apply HV, H1]. revert H. apply near1. intros u ->. reflexivity.
+  - destruct HV as (fs & H1 & H2). exists fs. split; auto. revert H H1. apply near2. congruence.
+  - destruct HV as (ft & H1 & H2). exists ft. split; auto. revert H H1. apply near2. congruence.
+Qed.
+
+(* ---- monad lemmas ------------------------------------------------------------------------------------ *)
+Lemma run_pure : forall G a (e : tm G a) r s v n, evR e r = Some (v, n, 0) ->
+  exists n', run (mpure e) r s = Some ((v, s), n', 0) /\ n' <= n + 10.
+Proof. intros G a e r s v n H. unfold run, mpure. cbn [ev]. rewrite H. simpl. eexists. split; [reflexivity|lia]. Qed.
+Lemma run_bind : forall G a b (m : tm G (TM a)) (k : tm (a :: G) (TM b)) r s x s1 n1 q n2,
+  run m r s = Some ((x, s1), n1, 0) -> run k (x, r) s1 = Some (q, n2, 0) ->
+  exists n', run (mbind m k) r s = Some (q, n', 0) /\ n' <= n1 + n2 + 20.
+Proof.
+  intros G a b m k r s x s1 n1 q n2 H1 H2. unfold run in *.
+  apply bind_inv in H1 as (c & m1 & m2 & E1 & E2 & ->). apply bind_inv in H2 as (d & m3 & m4 & E3 & E4 & ->).
+  unfold mbind. cbn [ev]. rewrite E1. simpl. rewrite E2. simpl. rewrite E3. simpl. rewrite E4. simpl.
+  eexists. split; [reflexivity|lia].
+Qed.
+Lemma EK_pure : forall s z G A a (P : tape -> (U -> A) -> den R a -> Prop) C F (e : tm G a) r,
+  (forall a0 n0, F u0 = Some (a0, n0, 0) -> exists f v n, near (fun u => F u = Some (f u, n0, 0)) /\
+     evR e r = Some (v, n, 0) /\ P C f v /\ n + 10 <= KM * n0 + s) ->
+  EKs s z P C F (run (mpure e) r).
+Proof.
+  intros s z G A a P C F e r H a0 n0 H0 Hw. destruct (H _ _ H0) as (f & v & n & L & E1 & HP & Hn).
+  destruct (run_pure e r (encS base C) E1) as (n' & E2 & B2).
+  exists f, v, nil, n'. split; [exact L|split; [exact E2|split; [exact HP|split; [exact Hw|split; [lia|simpl; lia]]]]].
+Qed.
+Lemma EK_ret : forall G A a (P : tape -> (U -> A) -> den R a -> Prop) C f (e : tm G a) r v n,
+  evR e r = Some (v, n, 0) -> n <= 90 -> P C f v -> EKs 100 0 P C (fun u => ret (f u)) (run (mpure e) r).
+Proof.
+  intros G A a P C f e r v n E1 Hn HP. apply EK_pure. intros a0 n0 H0. inversion H0; subst.
+  exists f, v, n. split; [apply always; reflexivity|split; [exact E1|split; [exact HP|lia]]].
+Qed.
+Lemma EK_tick : forall s z A B (P : tape -> (U -> A) -> B -> Prop) C F G, s <= KM -> z <= KS ->
+  EKs s z P C F G -> EK P C (fun u => tick (F u)) G.
+Proof.
+  intros s z A B P C F G Hs Hz H a0 n0 H0 Hw. apply tick_inv in H0 as (n1 & H0 & ->).
+  destruct (H _ _ H0 Hw) as (a & b & L & n' & H1 & H2 & H3 & H4 & H5 & H6).
+  exists a, b, L, n'. split; [|split; [exact H2|split; [exact H3|split; [exact H4|]]]].
+  - revert H1. apply near1. intros x ->. reflexivity.
+  - rewrite !Nat.mul_succ_r. lia.
+Qed.
+Lemma EK_bind : forall s z A a b A' (P : tape -> (U -> A) -> den R a -> Prop) (Q : tape -> (U -> A') -> den R b -> Prop)
+    C F H G (m : tm G (TM a)) (k : tm (a :: G) (TM b)) r,
+  EK P C F (run m r) -> (forall L f g, P (L ++ C) f g -> EKs s z Q (L ++ C) (fun u => H u (f u)) (run k (g, r))) ->
+  EKs (s + 20) z Q C (fun u => bind (F u) (H u)) (run (mbind m k) r).
+Proof.
+  intros s z A a b A' P Q C F H G m k r HF HH a0 n0 H0 Hw.
+  apply bind_inv in H0 as (a1 & n1 & n2 & H1 & H2 & ->).
+  destruct (HF _ _ H1 Hw) as (f & g & L & n' & L1 & E1 & P1 & W1 & C1 & S1).
+  assert (f u0 = a1) by (pose proof (here L1) as X; simpl in X; congruence). subst a1.
+  destruct (HH _ _ _ P1 _ _ H2 W1) as (f' & g' & L' & n'' & L2 & E2 & P2 & W2 & C2 & S2).
+  destruct (run_bind _ _ _ _ E1 E2) as (n3 & E3 & B3).
+  exists f', g', (L' ++ L), n3. rewrite <- !app_assoc. split; [|split; [exact E3|split; [exact P2|split; [exact W2|split]]]].
+  - revert L1 L2. apply near2. intros x -> X. simpl. now rewrite X.
+  - rewrite Nat.mul_add_distr_l. lia.
+  - rewrite nodes_app, Nat.mul_add_distr_l. lia.
+Qed.
+Lemma run_rn : forall G H a (m : tm G (TM a)) (r : ren G H) x y s, rok R r x y -> run (rn m r) y s = run m x s.
+Proof. intros. unfold run. rewrite (@rn_ok R RO fuel _ _ m _ r x y); auto. Qed.
+Lemma EK_eq : forall s z A B (P : tape -> (U -> A) -> B -> Prop) C F G G', (forall s, G s = G' s) -> EKs s z P C F G -> EKs s z P C F G'.
+Proof. intros s z A B P C F G G' H HE a0 n0 H0 Hw. rewrite <- H. exact (HE _ _ H0 Hw). Qed.
+Lemma EK_wk : forall s z A a (P : tape -> (U -> A) -> den R a -> Prop) C F G b (m : tm G (TM a)) (x : den R b) r,
+  EKs s z P C F (run m r) -> EKs s z P C F (run (wk b m) (x, r)).
+Proof. intros. eapply EK_eq; [|eassumption]. intros st. symmetry. apply run_rn. intros t v. reflexivity. Qed.
+Lemma VK_look : forall t G (m : mem t G) C f g, VKE G C f g -> VK t C (fun u => look m (f u)) (look (Mmem m) g).
+Proof. induction m; simpl; intros C f g [H1 H2]; auto. Qed.
+
+(* rules for computations that are not of the form [run] *)
+Lemma EK_step : forall s z c A B (P : tape -> (U -> A) -> B -> Prop) C F G G',
+  (forall st q n, G st = Some (q, n, 0) -> exists n', G' st = Some (q, n', 0) /\ n' <= n + c) ->
+  EKs s z P C F G -> EKs (s + c) z P C F G'.
+Proof.
+  intros s z c A B P C F G G' H HE a0 n0 H0 Hw. destruct (HE _ _ H0 Hw) as (a & b & L & n' & H1 & H2 & H3 & H4 & H5 & H6).
+  destruct (H _ _ _ H2) as (n'' & H7 & H8). exists a, b, L, n''.
+  split; [exact H1|split; [exact H7|split; [exact H3|split; [exact H4|lia]]]].
+Qed.
+Lemma EK_bind' : forall s z A B A' B' (P : tape -> (U -> A) -> B -> Prop) (Q : tape -> (U -> A') -> B' -> Prop) C F H G J,
+  EK P C F G -> (forall L f g, P (L ++ C) f g -> EKs s z Q (L ++ C) (fun u => H u (f u)) (fun st => J (g, st))) ->
+  EKs s z Q C (fun u => bind (F u) (H u)) (fun st => bind (G st) J).
+Proof.
+  intros s z A B A' B' P Q C F H G J HF HH a0 n0 H0 Hw.
+  apply bind_inv in H0 as (a1 & n1 & n2 & H1 & H2 & ->).
+  destruct (HF _ _ H1 Hw) as (f & g & L & n' & L1 & E1 & P1 & W1 & C1 & S1).
+  assert (f u0 = a1) by (pose proof (here L1) as X; simpl in X; congruence). subst a1.
+  destruct (HH _ _ _ P1 _ _ H2 W1) as (f' & g' & L' & n'' & L2 & E2 & P2 & W2 & C2 & S2).
+  exists f', g', (L' ++ L), (n' + n''). rewrite <- !app_assoc.
+  split; [|split; [exact (bind_eq _ E1 E2)|split; [exact P2|split; [exact W2|split]]]].
+  - revert L1 L2. apply near2. intros x -> X. simpl. now rewrite X.
+  - rewrite Nat.mul_add_distr_l. lia.
+  - rewrite nodes_app, Nat.mul_add_distr_l. lia.
+Qed.
+Lemma EK_ttick : forall s z A B (P : tape -> (U -> A) -> B -> Prop) C F G, s + 1 <= KM -> z <= KS ->
+  EKs s z P C F G -> EK P C (fun u => tick (F u)) (fun st => tick (G st)).
+Proof.
+  intros s z A B P C F G Hs Hz H. apply EK_tick with (s := s + 1) (z := z); auto. eapply EK_step; [|exact H].
+  intros st q n E1. rewrite E1. simpl. eexists. split; [reflexivity|lia].
+Qed.
+Lemma EK_iter : forall t n C (F : U -> nat -> den R t -> M (den R t)) (J : nat -> den R (MD t) * den R TS -> M (den R (MD t) * den R TS)) z z',
+  (forall L i f g, VK t (L ++ C) f g -> EKs 100 0 (VK t) (L ++ C) (fun u => F u i (f u)) (fun s => J i (g, s))) ->
+  VK t C z z' -> EK (VK t) C (fun u => miter n (F u) (z u)) (fun s => miter n J (z', s)).
+Proof.
+  induction n; intros C F J z z' HF Hz; simpl.
+  - intros a0 n0 H0 Hw. inversion H0; subst. exists z, z', nil, 0. simpl. split; [apply always; reflexivity|]. repeat split; auto; lia.
+  - apply EK_bind' with (P := VK t) (H := fun u a => tick (F u n a)) (G := fun s => miter n J (z', s)) (J := fun p => tick (J n p)).
+    + apply IHn; auto.
+    + intros L f g Hfg. apply EK_ttick with (F := fun u => F u n (f u)) (G := fun s => J n (g, s)) (s := 100) (z := 0); auto; unfold KM, KS; lia.
+Qed.
+Section Lists.
+Variables A B : Type.
+Variable R0 : tape -> (U -> A) -> B -> Prop.
+Hypothesis R0_mono : forall C L f g, R0 C f g -> R0 (L ++ C) f g.
+Lemma R0s_mono : forall C L fs gs, Forall2 (R0 C) fs gs -> Forall2 (R0 (L ++ C)) fs gs.
+Proof. intros C L fs gs H. induction H; constructor; auto. Qed.
+Lemma EK_fold : forall t (F : U -> A -> den R t -> M (den R t)) (J : B -> den R (MD t) * den R TS -> M (den R (MD t) * den R TS)) fs gs C,
+  (forall L f g z z', R0 (L ++ C) f g -> VK t (L ++ C) z z' -> EKs 100 0 (VK t) (L ++ C) (fun u => F u (f u) (z u)) (fun s => J g (z', s))) ->
+  Forall2 (R0 C) fs gs -> forall z z', VK t C z z' ->
+  EK (VK t) C (fun u => mfold (F u) (map (fun k => k u) fs) (z u)) (fun s => mfold J gs (z', s)).
+Proof.
+  intros t F J. induction fs as [|f fs IH]; intros gs C HF HL z z' Hz; inversion HL as [|? g ? gs' Hg HL']; subst; simpl.
+  - intros a0 n0 H0 Hw. inversion H0; subst. exists z, z', nil, 0. simpl. split; [apply always; reflexivity|]. repeat split; auto; lia.
+  - apply EK_bind' with (P := VK t) (H := fun u z => mfold (F u) (map (fun k => k u) fs) z) (G := fun s => tick (J g (z', s))) (J := fun p => mfold J gs' p).
+    + apply EK_ttick with (F := fun u => F u (f u) (z u)) (G := fun s => J g (z', s)) (s := 100) (z := 0); try (unfold KM, KS; lia).
+      apply (HF nil); auto.
+    + intros L z1 z2 H1. apply IH; auto; [|apply R0s_mono, HL'].
+      intros L' f1 g1 w w' Q1 Q2. rewrite app_assoc in *. apply HF; auto.
+Qed.
+(* an array of results, built while the state is threaded through *)
+Lemma EK_mapM : forall t (F : U -> A -> M (den R t)) (J0 : B -> den R TS -> M (den R (MD t) * den R TS))
+    (J : B -> list (den R (MD t)) * den R TS -> M (list (den R (MD t)) * den R TS)),
+  (forall g acc s v s' n, J0 g s = Some ((v, s'), n, 0) -> exists n', J g (acc, s) = Some ((acc ++ [v], s'), n', 0) /\ n' <= n + 60) ->
+  forall fs gs C, (forall L f g, R0 (L ++ C) f g -> EK (VK t) (L ++ C) (fun u => F u (f u)) (J0 g)) ->
+  Forall2 (R0 C) fs gs -> forall facc gacc, VK (TArr t) C facc gacc ->
+  EK (VK (TArr t)) C (fun u => bind (mseq (fun x => tick (F u x)) (map (fun k => k u) fs)) (fun r => ret (facc u ++ r))) (fun s => mfold J gs (gacc, s)).
+Proof.
+  intros t F J0 J HJ. induction fs as [|f fs IH]; intros gs C HF HL facc gacc Hacc; inversion HL as [|? g ? gs' Hg HL']; subst; simpl.
+  - intros a0 n0 H0 Hw. inversion H0; subst. exists facc, gacc, nil, 0. simpl.
+    split; [apply always; intros u; now rewrite app_nil_r|]. repeat split; auto; lia.
+  - eapply EK_germ with (F := fun u => bind (tick (F u (f u))) (fun b => bind (mseq (fun x => tick (F u x)) (map (fun k => k u) fs)) (fun r => ret ((facc u ++ [b]) ++ r)))).
+    { apply always. intros u. destruct (tick (F u (f u))) as [[[b n] k]|]; simpl; auto.
+      destruct (mseq (fun x => tick (F u x)) (map (fun k => k u) fs)) as [[[r n'] k']|]; simpl; auto.
+      rewrite <- app_assoc. simpl. now rewrite !Nat.add_0_r. }
+    apply EK_bind' with (P := fun C' f' q => VK (TArr t) C' (fun u => facc u ++ [f' u]) q)
+      (H := fun u b => bind (mseq (fun x => tick (F u x)) (map (fun k => k u) fs)) (fun r => ret ((facc u ++ [b]) ++ r)))
+      (G := fun s => tick (J g (gacc, s))) (J := fun p => mfold J gs' p).
+    + apply EK_ttick with (F := fun u => F u (f u)) (G := fun s => J g (gacc, s)) (s := 60) (z := 0); try (unfold KM, KS; lia).
+      intros a0 n0 H0 Hw. destruct (HF nil _ _ Hg _ _ H0 Hw) as (a & b & L & n' & H1 & H2 & H3 & H4 & H5 & H6).
+      destruct (HJ _ gacc _ _ _ _ H2) as (n'' & H7 & H8). exists a, (gacc ++ [b]), L, n''.
+      split; [exact H1|split; [exact H7|split; [|split; [exact H4|lia]]]].
+      apply (VK_mono (TArr t)) with (L := L) in Hacc. destruct Hacc as (fs' & L' & HF'). exists (fs' ++ [a]). split.
+      * revert L'. apply near1. intros u ->. now rewrite map_app.
+      * apply Forall2_app; auto.
+    + intros L f1 g1 H1. apply IH; auto; [|apply R0s_mono, HL'].
+      intros L' f2 g2 Q1. rewrite app_assoc in *. apply HF; auto.
+Qed.
+End Lists.
+Lemma EK_kleene : forall a b n C (F : U -> (den R a -> M (den R b)) -> den R a -> M (den R b)) (J : (den R (MD a) -> M (den R (TM (MD b)))) -> den R (MD a) -> M (den R (TM (MD b)))),
+  (forall L f g x y, VK (TFun a b) (L ++ C) f g -> VK a (L ++ C) x y ->
+       EK (VK b) (L ++ C) (fun r => F r (f r) (x r)) (fun s => bind (J g y) (fun c => c s))) ->
+  VK (TFun a b) C (fun r => kleene n (F r)) (kleene n J).
+Proof.
+  induction n; intros C F J H L f1 g1 H1; simpl.
+  - intros a0 n0 H0. discriminate.
+  - apply H; auto. apply (VK_mono (TFun a b)). apply IHn. exact H.
+Qed.
+
+(* ---- data operations --------------------------------------------------------------------------------- *)
+Notation E := (Es U u0 499 0).
+Lemma VK_op0 : forall C a (o : op0 a), VK a C (fun _ => op0v R o) (op0v R (Mop0 o)).
+Proof.
+  intros C a o. destruct o; simpl; auto.
+  - apply always. auto.
+  - exists nil. split; [apply always; auto|constructor].
+Qed.
+Lemma E_op1 : forall C a b (o : op1 a b) f g, VK a C f g -> E (VK b C) (fun u => op1v R o (f u)) (op1v R (Mop1 o) g).
+Proof.
+  intros C a b o f g H. destruct o; simpl in *.
+  - apply E_ret with (f := fun u => fst (f u)), H.
+  - apply E_ret with (f := fun u => snd (f u)), H.
+  - apply E_ret with (f := fun u => inl (f u)). exists f. split; auto. apply always. reflexivity.
+  - apply E_ret with (f := fun u => inr (f u)). exists f. split; auto. apply always. reflexivity.
+  - apply (@E_len U u0 499 _ _ (VK a C) f g H).
+  - apply (@E_unnode U u0 499 _ _ (VK a C) f g H).
+Qed.
+Lemma E_op2 : forall C a b c (o : op2 a b c) f g f' g', VK a C f g -> VK b C f' g' ->
+  E (VK c C) (fun u => op2v R o (f u) (f' u)) (op2v R (Mop2 o) g g').
+Proof.
+  intros C a b c o f g f' g' H H'. destruct o; simpl in *.
+  - apply E_ret with (f := fun u => (f u, f' u)). split; auto.
+  - apply (@E_geta U u0 499 _ _ (VK a C) f g f' g' H H').
+  - apply (@E_cons U u0 499 _ _ (VK a C) f g f' g' H H').
+  - apply (@E_snoc U u0 499 _ _ (VK a C) f g f' g' H H').
+  - apply (@E_node U u0 499 _ _ (VK a C) f g f' g' H H').
+  - apply (@E_zipa U u0 499 _ _ _ _ (VK a C) (VK b C) f g f' g' H H').
+  - apply (@E_gather U u0 499 _ _ (VK a C) f g f' g' H H').
+  - exact (@E_intop U u0 499 o f g f' g' H H').
+  - apply E_ret with (f := fun u => boolv (decide c (f u ?= f' u)%Z)). apply (@Bool_const U u0 (fun u => decide c (f u ?= f' u)%Z)).
+    revert H H'. apply near2. intros u -> ->. reflexivity.
+Qed.
+Lemma E_op3 : forall C a b c d (o : op3 a b c d) f g f' g' f'' g'', VK a C f g -> VK b C f' g' -> VK c C f'' g'' ->
+  E (VK d C) (fun u => op3v R o (f u) (f' u) (f'' u)) (op3v R (Mop3 o) g g' g'').
+Proof. intros C a b c d o f g f' g' f'' g'' H H' H''. destruct o; simpl in *. apply (@E_seta U u0 499 _ _ (VK a C) f g f' g' f'' g'' H H' H''). Qed.
+Lemma EK_op : forall G t C F (m : M (den R (MD t))) (e : tm G (MD t)) r j, E (VK t C) F m -> evR e r = ticks j m -> j <= 80 ->
+  EKs 100 0 (VK t) C F (run (mpure e) r).
+Proof.
+  intros G t C F m e r j H E1 Hj. apply EK_pure. intros a0 n0 H0. destruct (H _ _ H0) as (f & v & n & L & E2 & HP & Hn).
+  rewrite E2 in E1. exists f, v, (j + n). split; [exact L|split; [exact E1|split; [exact HP|unfold KM; lia]]].
+Qed.
+
+(* ---- primitives ---------------------------------------------------------------------------------------- *)
+Lemma zero_ev : forall G (r : env R G) C, exists n, evR dzero r = Some (enc DZero, n, 0) /\ n <= 5 /\ RepS C 1 0%R (enc DZero).
+Proof. intros G r C. simpl. eexists. split; [reflexivity|]. split; [lia|]. exists DZero. simpl. auto. Qed.
+Lemma scale_ev : forall G (c : tm G TR) (d : tm G TDelta) r C x g y sz n1 n2,
+  evR c r = Some (x, n1, 0) -> evR d r = Some (g, n2, 0) -> RepS C sz y g ->
+  exists g' n', evR (dscale c d) r = Some (g', n', 0) /\ RepS C (S sz) (x * y)%R g' /\ n' <= n1 + n2 + 10.
+Proof.
+  intros G c d r C x g y sz n1 n2 H1 H2 (u & -> & Hs & <- & Hz). unfold dscale. cbn [ev]. rewrite H1, H2. simpl.
+  eexists _, _. split; [reflexivity|]. split; [|lia]. exists (DScale x u). simpl. repeat split; auto. lia.
+Qed.
+Lemma add_ev : forall G (c d : tm G TDelta) r C g1 g2 y1 y2 s1 s2 n1 n2,
+  evR c r = Some (g1, n1, 0) -> evR d r = Some (g2, n2, 0) -> RepS C s1 y1 g1 -> RepS C s2 y2 g2 ->
+  exists g' n', evR (dadd c d) r = Some (g', n', 0) /\ RepS C (S (s1 + s2)) (y1 + y2)%R g' /\ n' <= n1 + n2 + 15.
+Proof.
+  intros G c d r C g1 g2 y1 y2 s1 s2 n1 n2 H1 H2 (u & -> & Hs & <- & Hz) (v & -> & Hs' & <- & Hz').
+  unfold dadd. cbn [ev]. rewrite H1, H2. simpl.
+  eexists _, _. split; [reflexivity|]. split; [|lia]. exists (DAdd u v). simpl. repeat split; auto. lia.
+Qed.
+Lemma cscale_ev : forall G (c : coef G) (d : tm G TDelta) r C x g y n,
+  coef_ev fuel c r x -> evR d r = Some (g, n, 0) -> RepS C 1 y g ->
+  exists g' n', evR (cscale dlt c d) r = Some (g', n', 0) /\ RepS C 2 (x * y)%R g' /\ n' <= n + KP + 10.
+Proof.
+  intros G [|t] d r C x g y n Hc Hd Hr; simpl in *.
+  - subst x. exists g, n. rewrite Rmult_1_l. split; [exact Hd|]. split; [|lia].
+    destruct Hr as (u & H1 & H2 & H3 & H4). exists u. repeat split; auto.
+  - destruct Hc as (m & Hm & Hb). destruct (scale_ev _ _ _ Hm Hd Hr) as (g' & n' & H1 & H2 & H3).
+    exists g', n'. split; [exact H1|split; [exact H2|lia]].
+Qed.
+(* binding one Delta and returning its identifier: the only place where the tape grows *)
+Lemma EK_push : forall G (r : env R G) C (f : U -> R) l (u : tm G TDelta) (v : tm (TI :: G) TR) g sz n1 n2 F n s,
+  near (fun x => F x = Some (f x, n, 0)) ->
+  diff f l -> evR u r = Some (g, n1, 0) -> RepS C sz (l h) g ->
+  evR v (Z.of_nat (fresh base C), r) = Some (f u0, n2, 0) -> n1 + n2 + 100 <= KM * n + s -> sz + 1 <= KS * n + KS ->
+  EKs s KS RealM C F (run (mprim u v) r).
+Proof.
+  intros G r C f l u v g sz n1 n2 F n s HF Hd E1 (w & -> & Hs & Hy & Hz) E2 Hn Hsz a0 n0 H0 Hw.
+  rewrite (here HF) in H0. inversion H0; subst. clear H0.
+  assert (exists n3, run (deltaLet u) r (encS base C) = Some ((Z.of_nat (fresh base C), encS base (w :: C)), n3, 0) /\ n3 <= n1 + 30) as (n3 & E3 & B3).
+  { unfold run, deltaLet. cbn [ev]. rewrite E1. simpl. unfold encS, fresh. simpl. eexists. split; [|shelve].
+    replace (Z.of_nat (base + length C) + 1)%Z with (Z.of_nat (base + S (length C))) by lia. reflexivity.
+    Unshelve. lia. }
+  assert (exists n4, run (mpure (tpair v (dvar v0))) (Z.of_nat (fresh base C), r) (encS base (w :: C)) =
+     Some (((f u0, enc (DVar (fresh base C))), encS base (w :: C)), n4, 0) /\ n4 <= n2 + 30) as (n4 & E4 & B4).
+  { assert (exists n6, evR (tpair v (dvar v0)) (Z.of_nat (fresh base C), r) = Some ((f u0, enc (DVar (fresh base C))), n6, 0) /\ n6 <= n2 + 20) as (n6 & E5 & B6').
+    { cbn [ev]. rewrite E2. simpl. eexists. split; [reflexivity|lia]. }
+    destruct (run_pure _ _ (encS base (w :: C)) E5) as (n5 & E6 & B6). exists n5. split; [exact E6|lia]. }
+  destruct (run_bind _ _ _ _ E3 E4) as (n5 & E5 & B5).
+  exists f, (f u0, enc (DVar (fresh base C))), [w], n5.
+  split; [exact HF|split; [exact E5|split; [|split; [|split]]]].
+  - split; [reflexivity|]. exists l. split; [exact Hd|]. exists (DVar (fresh base C)). simpl. repeat split; auto; try (unfold fresh; simpl; lia).
+    unfold upd. rewrite Nat.eqb_refl. exact Hy.
+  - simpl. auto.
+  - lia.
+  - simpl. lia.
+Qed.
+Lemma EK_prim1 : forall G (r : env R G) C p f g, RealM C f g ->
+  EKs 400 KS RealM C (fun u => guard (ok1 p (f u)) (sem1 p (f u))) (run (mprim1 p) (g, r)).
+Proof.
+  intros G r C p f [x d] (Hv & l & Hd & Hr) a0 n0 H0. simpl in Hv, Hr. subst x. pose proof H0 as H1.
+  apply guard_inv in H1 as (Hok & _ & ->). revert a0 H0.
+  destruct (@prim1_coef fuel (MR :: G) p (tfst v0) ((f u0, d), r) (f u0) Hok eq_refl) as (n1 & E1 & B1).
+  destruct (@scale_ev _ _ (tsnd v0) _ _ _ _ _ 1 _ 2 E1 eq_refl Hr) as (g' & n2 & E2 & R2 & B2).
+  intros a0 H0 Hw. eapply EK_push with (f := fun u => sem1 p (f u)) (l := fun q => (d1R p (f u0) * l q)%R) (n := 0) (n2 := 3); [| |exact E2|exact R2| | | |exact H0|exact Hw].
+  - generalize (diff_near Hd (prim1_open p _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - apply diff_comp; auto. apply prim1_derive, Hok.
+  - simpl. unfold guard. rewrite Hok. reflexivity.
+  - unfold KP in *. lia.
+  - unfold KS. lia.
+Qed.
+Lemma EK_prim2 : forall G (r : env R G) C p f g f' g', RealM C f g -> RealM C f' g' ->
+  EKs 400 KS RealM C (fun u => guard (ok2 p (f u) (f' u)) (sem2 p (f u) (f' u))) (run (mprim2 p) (g', (g, r))).
+Proof.
+  intros G r C p f [x d] f' [x' d'] (Hv & l & Hd & Hr) (Hv' & l' & Hd' & Hr') a0 n0 H0. simpl in Hv, Hr, Hv', Hr'. subst x x'.
+  pose proof H0 as H1. apply guard_inv in H1 as (Hok & _ & ->). revert a0 H0.
+  destruct (@prim2_coef fuel (MR :: MR :: G) p (tfst v1) (tfst v0) ((f' u0, d'), ((f u0, d), r)) (f u0) (f' u0) Hok eq_refl eq_refl) as [C1 C2].
+  destruct (@cscale_ev _ _ (tsnd v1) _ _ _ _ _ 2 C1 eq_refl Hr) as (g1 & n1 & E1 & R1 & B1).
+  destruct (@cscale_ev _ _ (tsnd v0) _ _ _ _ _ 2 C2 eq_refl Hr') as (g2 & n2 & E2 & R2 & B2).
+  destruct (add_ev _ _ _ E1 E2 R1 R2) as (g3 & n3 & E3 & R3 & B3).
+  intros a0 H0 Hw. eapply EK_push with (f := fun u => sem2 p (f u) (f' u)) (n := 0) (n2 := 5) (l := fun q => (fst (d2R p (f u0) (f' u0)) * l q + snd (d2R p (f u0) (f' u0)) * l' q)%R);
+    [| |exact E3|exact R3| | | |exact H0|exact Hw].
+  - generalize (prim2_open p Hd Hd' Hok). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - exact (prim2_diff p Hd Hd' Hok).
+  - simpl. unfold guard. rewrite Hok. reflexivity.
+  - unfold KP in *. lia.
+  - unfold KS. lia.
+Qed.
+Lemma EK_powi : forall G (r : env R G) C f g f' k, RealM C f g -> near (fun u => f' u = k) ->
+  EKs 400 KS RealM C (fun u => guard (okpowi (f u) (f' u)) (powerRZ (f u) (f' u))) (run mpowi (k, (g, r))).
+Proof.
+  intros G r C f [x d] f' k (Hv & l & Hd & Hr) Hk. apply EK_germ with (F := fun u => guard (okpowi (f u) k) (powerRZ (f u) k)).
+  { revert Hk. apply near1. intros u ->. reflexivity. }
+  intros a0 n0 H0. simpl in Hv, Hr. subst x. pose proof H0 as H1. apply guard_inv in H1 as (Hok & _ & ->). revert a0 H0.
+  destruct (@powi_coef fuel (TI :: MR :: G) (tfst v1) v0 (k, ((f u0, d), r)) _ _ 2 1 Hok eq_refl eq_refl) as (n1 & E1 & B1).
+  destruct (@scale_ev _ _ (tsnd v1) _ _ _ _ _ 1 _ 2 E1 eq_refl Hr) as (g' & n2 & E2 & R2 & B2).
+  intros a0 H0 Hw. eapply EK_push with (f := fun u => powerRZ (f u) k) (l := fun q => (dpowiR (f u0) k * l q)%R) (n := 0) (n2 := 4); [| |exact E2|exact R2| | | |exact H0|exact Hw].
+  - generalize (diff_near Hd (powi_open _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - apply diff_comp with (phi := fun x => powerRZ x k); auto. apply powerRZ_derive, Hok.
+  - simpl. unfold guard. rewrite Hok. reflexivity.
+  - unfold KP in *. lia.
+  - unfold KS. lia.
+Qed.
+
+Lemma RealM_const : forall C c, RealM C (fun _ => c) (c, enc DZero).
+Proof.
+  intros C c. split; [reflexivity|]. exists (fun _ => 0%R). split; [apply diff_const|]. exists DZero. simpl. auto.
+Qed.
+
+(* ---- array primitives with their own rule: one binding for the whole array ------------------------------ *)
+Definition adds {B} (C : tape) (c d : nat) (J : B -> den R TDelta -> M (den R TDelta)) (f : U -> R) (b : B) : Prop :=
+  exists l, diff f l /\ forall acc y sz, RepS C sz y acc ->
+    exists acc' n, J b acc = Some (acc', n, 0) /\ RepS C (sz + c) (y + l h)%R acc' /\ n <= d.
+Lemma fold_adds : forall B C c d (J : B -> den R TDelta -> M (den R TDelta)) fs bs, Forall2 (adds C c d J) fs bs ->
+  forall z lz acc sz, diff z lz -> RepS C sz (lz h) acc ->
+  exists l acc' n, diff (fun u => fold_left Rplus (map (fun k => k u) fs) (z u)) l /\
+    mfold J bs acc = Some (acc', n, 0) /\ RepS C (sz + length bs * c) (l h) acc' /\ n <= length bs * (d + 1).
+Proof.
+  intros B C c d J fs bs H. induction H as [|f b fs bs (l & Hl & Ha) HF IH]; intros z lz acc sz Hz Hr; simpl.
+  - exists lz, acc, 0. split; [exact Hz|split; [reflexivity|split; [|lia]]].
+    replace (sz + 0 * c) with sz by lia. exact Hr.
+  - destruct (Ha _ _ _ Hr) as (acc1 & n1 & E1 & R1 & B1).
+    destruct (IH (fun u => z u + f u)%R (fun k => lz k + l k)%R acc1 _ (diff_plus Hz Hl) R1) as (l2 & acc2 & n2 & D2 & E2 & R2 & B2).
+    exists l2, acc2, (S n1 + n2).
+    split; [exact D2|split; [exact (bind_eq (fun z => mfold J bs z) (f_equal tick E1) E2)|split; [|rewrite Nat.mul_succ_l; lia]]].
+    replace (sz + S (length bs) * c) with (sz + c + length bs * c) by lia. exact R2.
+Qed.
+Lemma sum_ev : forall G (a : tm G (TArr TR)) r l n, evR a r = Some (l, n, 0) ->
+  evR (tsum a) r = Some (fold_left Rplus l 0%R, S (n + (length l + 0)), 0).
+Proof. intros G a r l n H. cbn [ev]. rewrite H. reflexivity. Qed.
+Lemma dot_ev : forall G (a b : tm G (TArr TR)) r l l' n n', evR a r = Some (l, n, 0) -> evR b r = Some (l', n', 0) -> length l = length l' ->
+  evR (tdot a b) r = Some (fold_left Rplus (map (fun p => fst p * snd p)%R (combine l l')) 0%R,
+    S (n + (n' + (length l + (length l + 0)))), 0).
+Proof.
+  intros G a b r l l' n n' H H' Hl. cbn [ev]. rewrite H, H'. cbn [bind]. unfold mdot. rewrite mzip_eq by exact Hl.
+  cbn [bind]. unfold msum, ticks, ret. rewrite map_length, combine_length, <- Hl, Nat.min_id. reflexivity.
+Qed.
+Definition JS {G} (r : env R G) (x : den R MR) (acc : den R TDelta) := evR (dadd v1 (tsnd v0)) (x, (acc, r)).
+Lemma adds_sum : forall G (r : env R G) C f g, RealM C f g -> adds C 2 20 (JS r) f g.
+Proof.
+  intros G r C f [x d] (Hv & l & Hd & Hr). exists l. split; [exact Hd|]. intros acc y sz Hy.
+  destruct (@add_ev (MR :: TDelta :: G) v1 (tsnd v0) ((x, d), (acc, r)) _ _ _ _ _ _ _ 1 2 eq_refl eq_refl Hy Hr) as (g' & n & E1 & R1 & B1).
+  exists g', n. split; [exact E1|split; [|lia]]. replace (sz + 2) with (S (sz + 1)) by lia. exact R1.
+Qed.
+Definition JD {G} (r : env R G) (x : den R (TProd MR MR)) (acc : den R TDelta) :=
+  evR (dadd v1 (dadd (dscale (tfst (tsnd v0)) (tsnd (tfst v0))) (dscale (tfst (tfst v0)) (tsnd (tsnd v0))))) (x, (acc, r)).
+Lemma adds_dot : forall G (r : env R G) C f g f' g', RealM C f g -> RealM C f' g' ->
+  adds C 6 80 (JD r) (fun u => f u * f' u)%R (g, g').
+Proof.
+  intros G r C f [x d] f' [x' d'] (Hv & l & Hd & Hr) (Hv' & l' & Hd' & Hr'). simpl in Hv, Hr, Hv', Hr'. subst x x'.
+  eexists. split; [apply (diff_mult Hd Hd')|]. intros acc y sz Hy. simpl.
+  set (rr := (((f u0, d), (f' u0, d')), (acc, r)) : env R (TProd MR MR :: TDelta :: G)).
+  destruct (@scale_ev _ (tfst (tsnd v0)) (tsnd (tfst v0)) rr _ _ _ _ _ 3 3 eq_refl eq_refl Hr) as (g1 & n1 & E1 & R1 & B1).
+  destruct (@scale_ev _ (tfst (tfst v0)) (tsnd (tsnd v0)) rr _ _ _ _ _ 3 3 eq_refl eq_refl Hr') as (g2 & n2 & E2 & R2 & B2).
+  destruct (add_ev _ _ _ E1 E2 R1 R2) as (g3 & n3 & E3 & R3 & B3).
+  destruct (@add_ev _ v1 _ rr _ _ _ _ _ _ _ 1 _ eq_refl E3 Hy R3) as (g4 & n4 & E4 & R4 & B4).
+  exists g4, n4. split; [exact E4|split; [|lia]]. replace (sz + 6) with (S (sz + 5)) by lia. exact R4.
+Qed.
+Lemma EK_sum : forall G (r : env R G) C f g, VK (TArr TR) C f g ->
+  EKs 400 KS RealM C (fun u => msum RO (f u)) (run msumT (g, r)).
+Proof.
+  intros G r C f g (fs & L & HF).
+  apply EK_germ with (F := fun u => msum RO (map (fun k => k u) fs)); [revert L; apply near1; intros u ->; reflexivity|].
+  destruct (@zero_ev (TArr MR :: G) (g, r) C) as (nz & Ez & Bz & Rz).
+  assert (Forall2 (adds C 2 20 (@JS (TArr MR :: G) (g, r))) fs g) as HA.
+  { generalize ((g, r) : env R (TArr MR :: G)). intros rr. clear Ez L. induction HF; constructor; auto. now apply adds_sum. }
+  destruct (fold_adds HA (diff_const U u0 0) Rz) as (l & acc & n & Dl & Ea & Ra & Ba).
+  pose proof (Forall2_len HF) as Hl.
+  set (N := @length (den R MR) g) in *. set (N' := @length (U -> den R TR) fs) in *.
+  assert (evR (tfold (dadd v1 (tsnd v0)) dzero v0) ((g, r) : env R (TArr MR :: G)) = Some (acc, S (nz + (1 + n)), 0)) as Eu.
+  { eapply fold_ev; [exact Ez|reflexivity|exact Ea]. }
+  pose proof (@map_fst_ev fuel (TI :: TArr MR :: G) TDelta v1 (Z.of_nat (fresh base C), (g, r)) g 1 eq_refl) as Em.
+  eapply EK_push with (f := fun u => fold_left Rplus (map (fun k => k u) fs) 0%R) (n := N'); [| |exact Eu|exact Ra| | |].
+  - apply always. intros u. unfold msum, sumX, ticks, ret. rewrite map_length, Nat.add_0_r. reflexivity.
+  - exact Dl.
+  - refine (eq_trans (sum_ev _ _ Em) (f_equal (fun x => Some (x, _, 0)) _)). f_equal. clear - HF.
+    induction HF as [|f g fs gs [Hv _] HF IH]; simpl; [reflexivity|]. f_equal; [exact Hv|exact IH].
+  - rewrite map_length. name_length g N. name_length fs N'. clearbody N N'. subst N'. unfold KM. lia.
+  - name_length g N. name_length fs N'. clearbody N N'. subst N'. unfold KS. lia.
+Qed.
+Lemma EK_dot : forall G (r : env R G) C f g f' g', VK (TArr TR) C f g -> VK (TArr TR) C f' g' ->
+  EKs 400 KS RealM C (fun u => mdot RO (f u) (f' u)) (run mdotT (g', (g, r))).
+Proof.
+  intros G r C f g f' g' (fs & L & HF) (fs' & L' & HF').
+  apply EK_germ with (F := fun u => mdot RO (map (fun k => k u) fs) (map (fun k => k u) fs')).
+  { revert L L'. apply near2. intros u -> ->. reflexivity. }
+  intros a0 n0 H0.
+  assert (length fs = length fs') as Hl.
+  { unfold mdot in H0. apply bind_inv in H0 as (q & n1 & n2 & H1 & _). apply mzip_len in H1. now rewrite !map_length in H1. }
+  revert a0 n0 H0. pose proof (Forall2_len HF) as Hl1. pose proof (Forall2_len HF') as Hl2.
+  pose proof (mdot_curve fs fs' Hl) as HM.
+  set (ps := map (fun p u => fst p u * snd p u)%R (combine fs fs')) in *.
+  destruct (@zero_ev (TArr MR :: TArr MR :: G) (g', (g, r)) C) as (nz & Ez & Bz & Rz).
+  assert (Forall2 (adds C 6 80 (@JD (TArr MR :: TArr MR :: G) (g', (g, r)))) ps (combine g g')) as HA.
+  { subst ps. generalize ((g', (g, r)) : env R (TArr MR :: TArr MR :: G)). intros rr. clear - HF HF'. revert fs' g' HF'.
+    induction HF; intros fs' gs' HF'; destruct HF'; simpl; constructor; auto. now apply adds_dot. }
+  destruct (fold_adds HA (diff_const U u0 0) Rz) as (l & acc & n & Dl & Ea & Ra & Ba).
+  assert (@length (den R MR * den R MR) (combine g g') = length fs) as Hc
+    by (rewrite combine_length; exact (eq_trans (f_equal2 Nat.min (eq_sym Hl1) (eq_trans (eq_sym Hl2) (eq_sym Hl))) (Nat.min_id _))).
+  assert (n <= length fs * (80 + 1)) as Ba' by (rewrite <- Hc; exact Ba). clear Ba.
+  assert (RepS C (1 + length fs * 6) (l h) acc) as Ra' by (rewrite <- Hc; exact Ra). clear Ra Hc.
+  assert (evR (tfold (dadd v1 (dadd (dscale (tfst (tsnd v0)) (tsnd (tfst v0))) (dscale (tfst (tfst v0)) (tsnd (tsnd v0))))) dzero (tzip v1 v0))
+            ((g', (g, r)) : env R (TArr MR :: TArr MR :: G)) = Some (acc, S (nz + (S (1 + (1 + length g)) + n)), 0)) as Eu.
+  { eapply fold_ev; [exact Ez| |exact Ea]. simpl. rewrite mzip_eq by exact (eq_trans (eq_sym Hl1) (eq_trans Hl Hl2)). reflexivity. }
+  pose proof (@map_fst_ev fuel (TI :: TArr MR :: TArr MR :: G) TDelta v2 (Z.of_nat (fresh base C), (g', (g, r))) g 1 eq_refl) as Em.
+  pose proof (@map_fst_ev fuel (TI :: TArr MR :: TArr MR :: G) TDelta v1 (Z.of_nat (fresh base C), (g', (g, r))) g' 1 eq_refl) as Em'.
+  enough (EKs 400 KS RealM C (fun u => mdot RO (map (fun k => k u) fs) (map (fun k => k u) fs'))
+            (run mdotT ((g', (g, r)) : env R (TArr MR :: TArr MR :: G)))) as HE by exact HE.
+  eapply EK_push with (f := fun u => fold_left Rplus (map (fun k => k u) ps) 0%R) (n := length fs + length fs); [| |exact Eu|exact Ra'| | |].
+  - apply always. exact HM.
+  - exact Dl.
+  - refine (eq_trans (dot_ev _ _ _ Em Em' _) (f_equal (fun x => Some (x, _, 0)) _)).
+    { rewrite !map_length. exact (eq_trans (eq_sym Hl1) (eq_trans Hl Hl2)). }
+    f_equal. subst ps. clear - HF HF'. revert fs' g' HF'.
+    induction HF as [|f g fs gs [Hv _] HF IH]; intros fs' gs' HF'; destruct HF' as [|f' g' fs' gs' [Hv' _] HF']; simpl; auto.
+    f_equal; [|apply IH, HF']. simpl in Hv, Hv'. rewrite Hv, Hv'. reflexivity.
+  - rewrite ?map_length, ?combine_length, ?map_length. pose proof (eq_sym Hl1) as Hl1'. pose proof (eq_sym Hl2) as Hl2'.
+    set (N := @length (den R MR) g) in *. set (N' := @length (den R MR) g') in *. set (N1 := @length (U -> den R TR) fs) in *.
+    set (N1' := @length (U -> den R TR) fs') in *. name_length g N. name_length g' N'. name_length fs N1. name_length fs' N1'.
+    clearbody N N' N1 N1'. subst N N' N1'. unfold KM. lia.
+  - set (N1 := @length (U -> den R TR) fs) in *. name_length fs N1. clearbody N1. unfold KS. lia.
+Qed.
+
+(* ---- the fundamental theorem (K Theorem 4) ------------------------------------------------------------------ *)
+Lemma op1_ticks : forall G a b (o : op1 a b) (x : den R a) (r : env R G), evR (top1 o v0) (x, r) = ticks 2 (op1v R o x).
+Proof. intros. simpl. destruct (op1v R o x) as [[[v n] k]|]; reflexivity. Qed.
+Lemma op2_ticks : forall G a b c (o : op2 a b c) (x : den R a) (y : den R b) (r : env R G), evR (top2 o v1 v0) (y, (x, r)) = ticks 3 (op2v R o x y).
+Proof. intros. simpl. destruct (op2v R o x y) as [[[v n] k]|]; reflexivity. Qed.
+Lemma op3_ticks : forall G a b c d (o : op3 a b c d) (x : den R a) (y : den R b) (w : den R c) (r : env R G),
+  evR (top3 o v2 v1 v0) (w, (y, (x, r))) = ticks 4 (op3v R o x y w).
+Proof. intros. simpl. destruct (op3v R o x y w) as [[[v n] k]|]; reflexivity. Qed.
+Lemma run_app : forall G a b (g : den R (TFun a (TM b))) x (r : env R G) st q n,
+  bind (g x) (fun c => c st) = Some (q, n, 0) ->
+  exists n', run (tapp v1 v0) ((x, (g, r)) : env R (a :: TFun a (TM b) :: G)) st = Some (q, n', 0) /\ n' <= n + 10.
+Proof.
+  intros G a b g x r st q n H. apply bind_inv in H as (c & n1 & n2 & E1 & E2 & ->).
+  unfold run. simpl. rewrite E1. simpl. rewrite E2. eexists. split; [reflexivity|lia].
+Qed.
+Lemma mfold_ticks : forall A B (J : A -> B -> M B) l z v n, mfold (fun x p => ticks 3 (J x p)) l z = Some (v, n, 0) ->
+  exists n', mfold J l z = Some (v, n', 0) /\ n' + 3 * length l <= n.
+Proof.
+  intros A B J. induction l as [|x l IH]; intros z v n H; simpl in *.
+  - exists n. split; [exact H|lia].
+  - apply bind_inv in H as (w & n1 & n2 & E1 & E2 & ->). destruct (IH _ _ _ E2) as (n3 & E3 & B3).
+    destruct (J x z) as [[[w' m] k]|]; simpl in *; inversion E1; subst. rewrite E3. eexists. split; [reflexivity|lia].
+Qed.
+Lemma mseq_map : forall A B B' (f : B -> M B') (g : A -> B) l, mseq f (map g l) = mseq (fun x => f (g x)) l.
+Proof. intros A B B' f g. induction l as [|x l IH]; simpl; auto. now rewrite IH. Qed.
+Lemma bind_nil : forall A (m : M (list A)), bind m (fun r => ret ([] ++ r)) = m.
+Proof. intros A [[[r n] k]|]; simpl; auto. now rewrite !Nat.add_0_r. Qed.
+(* bodies of the threaded loops *)
+Lemma each_ev : forall G a b w (k : tm (a :: G) (TM b)) x acc st s0 (y : den R w) (r : env R G) v st' n,
+  run k (x, r) st = Some ((v, st'), n, 0) ->
+  exists n', evR (each k) ((x, ((acc, st), (s0, (y, r)))) : env R (a :: TProd (TArr b) TS :: TS :: w :: G)) = Some ((acc ++ [v], st'), n', 0) /\ n' <= n + 50.
+Proof.
+  intros G a b w k x acc st s0 y r v st' n H. unfold run in H. apply bind_inv in H as (c & n1 & n2 & E1 & E2 & ->).
+  unfold each. cbn [ev].
+  rewrite (@rn_ok R RO fuel _ _ k _ (up skip3) (x, r) _) by (apply up_ok; intros t m; reflexivity).
+  rewrite E1. simpl. rewrite E2. simpl. eexists. split; [reflexivity|lia].
+Qed.
+Lemma fold_body : forall G a b (k : tm (a :: b :: G) (TM b)) x acc st s0 l z (r : env R G) q n,
+  run k (x, (acc, r)) st = Some (q, n, 0) ->
+  exists n', evR (tlet (tfst v1) (tlet v1 (tapp (rn k (up (up skip5))) (tsnd v3))))
+    ((x, ((acc, st), (s0, (l, (z, r))))) : env R (a :: TProd b TS :: TS :: TArr a :: b :: G)) = Some (q, n', 0) /\ n' <= n + 30.
+Proof.
+  intros G a b k x acc st s0 l z r q n H. unfold run in H. apply bind_inv in H as (c & n1 & n2 & E1 & E2 & ->).
+  cbn [ev bind tick ret op1v look fst snd v0 v1 v2 v3].
+  rewrite (@rn_ok R RO fuel _ _ k _ (up (up skip5)) (x, (acc, r)) _) by (apply up_ok, up_ok; intros t m; reflexivity).
+  rewrite E1. simpl. rewrite E2. simpl. eexists. split; [reflexivity|lia].
+Qed.
+Lemma loop_body : forall G a (k : tm (a :: TI :: G) (TM a)) i acc st s0 z w (r : env R G) q n,
+  run k (acc, (i, r)) st = Some (q, n, 0) ->
+  exists n', evR (tlet v1 (tlet (tfst v1) (tapp (rn k (up (up skip5))) (tsnd v2))))
+    (((acc, st), (i, (s0, (z, (w, r))))) : env R (TProd a TS :: TI :: TS :: a :: TI :: G)) = Some (q, n', 0) /\ n' <= n + 30.
+Proof.
+  intros G a k i acc st s0 z w r q n H. unfold run in H. apply bind_inv in H as (c & n1 & n2 & E1 & E2 & ->).
+  cbn [ev bind tick ret op1v look fst snd v0 v1 v2 v3].
+  rewrite (@rn_ok R RO fuel _ _ k _ (up (up skip5)) (acc, (i, r)) _) by (apply up_ok, up_ok; intros t m; reflexivity).
+  rewrite E1. simpl. rewrite E2. simpl. eexists. split; [reflexivity|lia].
+Qed.
+
+Lemma loop_run : forall G a (k : tm (a :: TI :: G) (TM a)) z n (r : env R G) s q n',
+  miter (Z.to_nat n) (fun i p => evR (tlet v1 (tlet (tfst v1) (tapp (rn k (up (up skip5))) (tsnd v2))))
+    ((p, (Z.of_nat i, (s, (z, (n, r))))) : env R (TProd a TS :: TI :: TS :: a :: TI :: G))) (z, s) = Some (q, n', 0) ->
+  exists n'', run (loopM k) (z, (n, r)) s = Some (q, n'', 0) /\ n'' <= n' + 20.
+Proof.
+  intros G a k z n r s q n' H. exists (1 + S (1 + (3 + n'))). split.
+  - match type of H with ?X = _ =>
+      change (bind (tick (ret tt)) (fun _ => tick (bind (tick (ret n)) (fun _ => bind (Some ((z, s), 3, 0)) (fun _ => X)))) = Some (q, 1 + S (1 + (3 + n')), 0)) end.
+    rewrite H. reflexivity.
+  - lia.
+Qed.
+Lemma map_run : forall G a b w (k : tm (a :: G) (TM b)) (l : tm (TS :: w :: G) (TArr a)) (y : den R w) (r : env R G) s gs n1 q n',
+  evR l (s, (y, r)) = Some (gs, n1, 0) ->
+  mfold (fun x p => evR (each k) ((x, (p, (s, (y, r)))) : env R (a :: TProd (TArr b) TS :: TS :: w :: G))) gs ([], s) = Some (q, n', 0) ->
+  exists n'', run (mapM k l) (y, r) s = Some (q, n'', 0) /\ n'' <= n1 + n' + 20.
+Proof.
+  intros G a b w k l y r s gs n1 q n' E1 H. exists (1 + S (3 + (n1 + n'))). split.
+  - change (bind (tick (ret tt)) (fun _ => tick (bind (Some (([], s), 3, 0)) (fun z => bind (evR l (s, (y, r))) (fun gs =>
+      mfold (fun x p => evR (each k) ((x, (p, (s, (y, r)))) : env R (a :: TProd (TArr b) TS :: TS :: w :: G))) gs z)))) = Some (q, 1 + S (3 + (n1 + n')), 0)).
+    rewrite E1. cbn [bind tick ret]. rewrite H. reflexivity.
+  - lia.
+Qed.
+Lemma fold_run : forall G a b (k : tm (a :: b :: G) (TM b)) l z (r : env R G) s q n',
+  mfold (fun x p => evR (tlet (tfst v1) (tlet v1 (tapp (rn k (up (up skip5))) (tsnd v3))))
+    ((x, (p, (s, (l, (z, r))))) : env R (a :: TProd b TS :: TS :: TArr a :: b :: G))) l (z, s) = Some (q, n', 0) ->
+  exists n'', run (foldM k) (l, (z, r)) s = Some (q, n'', 0) /\ n'' <= n' + 20.
+Proof.
+  intros G a b k l z r s q n' H. exists (1 + S (3 + (1 + n'))). split.
+  - match type of H with ?X = _ =>
+      change (bind (tick (ret tt)) (fun _ => tick (bind (Some ((z, s), 3, 0)) (fun _ => bind (tick (ret l)) (fun _ => X)))) = Some (q, 1 + S (3 + (1 + n')), 0)) end.
+    rewrite H. reflexivity.
+  - lia.
+Qed.
+
+Theorem monadic_fundamental : forall G t (e : tm G t) C f g, VKE G C f g ->
+  EK (VK t) C (fun u => evR e (f u)) (run (MT e) g).
+Proof.
+  induction e; intros C f g HG; cbn [ev MT].
+  - (* var *) apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_ret with (f := fun u => look m (f u)) (n := 1); [reflexivity|lia|apply VK_look, HG].
+  - (* lam *) apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_ret with (f := fun r x => evR e (x, f r)) (n := 1); [reflexivity|lia|].
+    intros L f1 g1 H1. apply (IHe (L ++ C) (fun u => (f1 u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
+  - (* app *) apply EK_tick with (F := fun u => bind _ _) (s := 10 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u g => bind (evR e2 (f u)) (fun y => g y)); [apply IHe1, HG|]. intros L f1 g1 H1.
+    eapply EK_bind with (H := fun u y => f1 u y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+    apply EK_step with (s := 0) (c := 10) (G := fun s => bind (g1 g2) (fun c => c s)); [intros; now apply run_app|apply H1, H2].
+  - (* let *) apply EK_tick with (F := fun u => bind _ _) (s := 0 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u y => evR e2 (y, f u)); [apply IHe1, HG|]. intros L f1 g1 H1.
+    apply (IHe2 (L ++ C) (fun u => (f1 u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
+  - (* fix *) apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_ret with (f := fun r => kleene fuel (fun F x => evR e (x, (F, f r)))) (n := 1); [reflexivity|lia|].
+    apply EK_kleene with (F := fun r F x => evR e (x, (F, f r))).
+    intros L f1 g1 x y H1 H2. apply (IHe (L ++ C) (fun r => (x r, (f1 r, f r))) (y, (g1, g))). split; auto. split; auto. apply VKE_mono, HG.
+  - (* case *) apply EK_tick with (F := fun u => bind _ _) (s := 10 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end); [apply IHe1, HG|].
+    intros L f1 [g1|g1] (k & Lo & H1).
+    + eapply EK_germ with (F := fun u => evR e2 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
+      apply EK_step with (s := 0) (c := 10) (G := run (MT e2) ((g1, g) : env R (map MD (a :: G)))).
+      * intros st q n H. unfold run in *. apply bind_inv in H as (c0 & n1 & n2 & E1 & E2 & ->). cbn [ev look v0 fst snd tick ret bind].
+        rewrite (@rn_ok R RO fuel _ _ (MT e2) _ (up (shift (MD (TSum a b)))) (g1, g) _) by (apply (@up_ok R); intros t m; reflexivity).
+        rewrite E1. simpl. rewrite E2. eexists. split; [reflexivity|lia].
+      * apply (IHe2 (L ++ C) (fun u => (k u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
+    + eapply EK_germ with (F := fun u => evR e3 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
+      apply EK_step with (s := 0) (c := 10) (G := run (MT e3) ((g1, g) : env R (map MD (b :: G)))).
+      * intros st q n H. unfold run in *. apply bind_inv in H as (c0 & n1 & n2 & E1 & E2 & ->). cbn [ev look v0 fst snd tick ret bind].
+        rewrite (@rn_ok R RO fuel _ _ (MT e3) _ (up (shift (MD (TSum a b)))) (g1, g) _) by (apply (@up_ok R); intros t m; reflexivity).
+        rewrite E1. simpl. rewrite E2. eexists. split; [reflexivity|lia].
+      * apply (IHe3 (L ++ C) (fun u => (k u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
+  - (* op0 *) apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_ret with (f := fun _ => op0v R o) (n := 1); [reflexivity|lia|apply VK_op0].
+  - (* op1 *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => op1v R o x); [apply IHe, HG|]. intros L f1 g1 H1.
+    eapply EK_op; [apply E_op1, H1|apply op1_ticks|lia].
+  - (* op2 *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => op2v R o x y)); [apply IHe1, HG|]. intros L f1 g1 H1.
+    eapply EK_bind with (H := fun u y => op2v R o (f1 u) y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+    eapply EK_op; [apply E_op2; [apply VK_mono, H1|exact H2]|apply op2_ticks|lia].
+  - (* op3 *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => bind (evR e3 (f u)) (fun z => op3v R o x y z))); [apply IHe1, HG|]. intros L f1 g1 H1.
+    eapply EK_bind with (H := fun u y => bind (evR e3 (f u)) (fun z => op3v R o (f1 u) y z)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+    eapply EK_bind with (H := fun u z => op3v R o (f1 u) (f2 u) z); [apply EK_wk, EK_wk, IHe3, VKE_mono, VKE_mono, HG|]. intros L'' f3 g3 H3.
+    eapply EK_op; [apply E_op3; [apply VK_mono, VK_mono, H1|apply VK_mono, H2|exact H3]|apply op3_ticks|lia].
+  - (* loop *) apply EK_tick with (F := fun u => bind _ _) (s := 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u k => bind (evR e2 (f u)) (fun a => miter (Z.to_nat k) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a)); [apply IHe1, HG|].
+    intros L fn n Hn. eapply EK_bind with (H := fun u a => miter (Z.to_nat (fn u)) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a); [apply EK_wk, IHe2, VKE_mono, HG|].
+    intros L' fz z Hz.
+    eapply EK_germ with (F := fun u => miter (Z.to_nat n) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) (fz u)).
+    { revert Hn. apply near1. intros u ->. reflexivity. }
+    intros a0 n0 H0 Hw.
+    enough (forall s0, EK (VK a) (L' ++ L ++ C) (fun u => miter (Z.to_nat n) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) (fz u))
+      (fun s => miter (Z.to_nat n) (fun i p => evR (tlet v1 (tlet (tfst v1) (tapp (rn (MT e3) (up (up skip5))) (tsnd v2))))
+         ((p, (Z.of_nat i, (s0, (z, (n, g))))) : env R (TProd (MD a) TS :: TI :: TS :: MD a :: TI :: map MD G))) (z, s))) as HE.
+    { destruct (HE (encS base (L' ++ L ++ C)) _ _ H0 Hw) as (fa & b & L2 & n' & H1 & H2 & H3). 
+      destruct (loop_run (MT e3) _ _ _ _ H2) as (n2 & E2 & B2). exists fa, b, L2, n2. split; [exact H1|]. split; [exact E2|]. intuition lia. }
+    intros s0. apply EK_iter with (F := fun u i acc => evR e3 (acc, (Z.of_nat i, f u))); auto.
+    intros L2 i f1 g1 H1. eapply EK_step with (s := 0) (c := 100) (G := run (MT e3) ((g1, (Z.of_nat i, g)) : env R (map MD (a :: TI :: G)))).
+    { intros st q n1 Hq. destruct (@loop_body (map MD G) (MD a) (MT e3) (Z.of_nat i) g1 st s0 z n g q n1 Hq) as (n2 & E2 & B2). exists n2. split; [exact E2|lia]. }
+    apply (IHe3 _ (fun u => (f1 u, (Z.of_nat i, f u))) (g1, (Z.of_nat i, g))). split; [exact H1|split; [apply always; reflexivity|]].
+    simpl. rewrite !app_assoc. apply VKE_mono, HG.
+  - (* build *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u k => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 (Z.to_nat k))); [apply IHe1, HG|].
+    intros L fn n Hn.
+    set (is := map Z.of_nat (seq 0 (Z.to_nat n))).
+    eapply EK_germ with (F := fun u => bind (mseq (fun i => tick (evR e2 (i, f u))) (map (fun k => k u) (map (fun i _ => i) is))) (fun r => ret ([] ++ r))).
+    { revert Hn. apply near1. intros u ->. rewrite bind_nil, map_map, map_id. subst is. apply mseq_map. }
+    intros a0 n0 H0 Hw.
+    pose (J := fun s0 x p => evR (each (MT e2)) ((x, (p, (s0, (n, g)))) : env R (TI :: TProd (TArr (MD a)) TS :: TS :: TI :: map MD G))).
+    enough (forall s0, EK (VK (TArr a)) (L ++ C) (fun u => bind (mseq (fun i => tick (evR e2 (i, f u))) (map (fun k => k u) (map (fun i _ => i) is))) (fun r => ret ([] ++ r)))
+      (fun s => mfold (fun x p => ticks 3 (J s0 x p)) is ([], s))) as HE.
+    { destruct (HE (encS base (L ++ C)) _ _ H0 Hw) as (fa & b & L2 & n' & H1 & H2 & H3 & H4 & H5 & H6).
+      destruct (mfold_ticks _ _ _ H2) as (n2 & E2 & B2).
+      assert (evR (tbuild v1 v0) ((encS base (L ++ C), (n, g)) : env R (TS :: TI :: map MD G)) = Some (is, S (1 + length is * 2), 0)) as Ei.
+      { cbn [ev look v1 fst snd bind tick ret]. rewrite (@mseq_pure _ _ _ Z.of_nat 2) by reflexivity. subst is. rewrite map_length. reflexivity. }
+      destruct (map_run (MT e2) _ _ _ _ Ei E2) as (n3 & E3 & B3). exists fa, b, L2, n3.
+      split; [exact H1|]. split; [exact E3|split; [exact H3|split; [exact H4|split; [|lia]]]].
+      clear - B2 B3 H5. clearbody is. set (N := @length Z is) in *. name_length is N. clearbody N. lia. }
+    intros s0. apply EK_mapM with (R0 := fun _ f i => f = fun _ : U => i) (F := fun u i => evR e2 (i, f u)) (J0 := fun i => run (MT e2) ((i, g) : env R (map MD (TI :: G))))
+      (facc := fun _ => []); auto.
+    + intros i acc s1 v s' n1 Hq. destruct (@each_ev (map MD G) TI (MD a) TI (MT e2) i acc s1 s0 n g v s' n1 Hq) as (n2 & E2 & B2).
+      exists (3 + n2). split; [exact (f_equal (ticks 3) E2)|lia].
+    + intros L2 k i ->. apply (IHe2 _ (fun u => (i, f u)) (i, g)). split; [apply always; reflexivity|]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
+    + clear. induction is; simpl; constructor; auto.
+    + exists nil. split; [apply always; reflexivity|constructor].
+  - (* map *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u l => mseq (fun x => tick (evR e1 (x, f u))) l); [apply IHe2, HG|].
+    intros L fl l (fs & Lo & HF).
+    eapply EK_germ with (F := fun u => bind (mseq (fun i => tick (evR e1 (i, f u))) (map (fun k => k u) fs)) (fun r => ret ([] ++ r))).
+    { revert Lo. apply near1. intros u ->. apply bind_nil. }
+    pose (J := fun s0 x p => evR (each (MT e1)) ((x, (p, (s0, (l, g)))) : env R (MD a :: TProd (TArr (MD b)) TS :: TS :: TArr (MD a) :: map MD G))).
+    enough (forall s0, EK (VK (TArr b)) (L ++ C) (fun u => bind (mseq (fun i => tick (evR e1 (i, f u))) (map (fun k => k u) fs)) (fun r => ret ([] ++ r)))
+      (fun s => mfold (J s0) l ([], s))) as HE.
+    { intros a0 n0 H0 Hw. destruct (HE (encS base (L ++ C)) _ _ H0 Hw) as (fa & b' & L2 & n' & H1 & H2 & H3 & H4 & H5 & H6).
+      destruct (@map_run (map MD G) (MD a) (MD b) (TArr (MD a)) (MT e1) v1 l g (encS base (L ++ C)) l 1 _ _ eq_refl H2) as (n3 & E3 & B3).
+      exists fa, b', L2, n3. split; [exact H1|]. split; [exact E3|split; [exact H3|split; [exact H4|split; lia]]]. }
+    intros s0. apply EK_mapM with (R0 := VK a) (F := fun u i => evR e1 (i, f u)) (J0 := fun i => run (MT e1) ((i, g) : env R (map MD (a :: G))))
+      (facc := fun _ => []); auto.
+    + intros. now apply VK_mono.
+    + intros i acc s1 v s' n1 Hq. destruct (@each_ev (map MD G) (MD a) (MD b) (TArr (MD a)) (MT e1) i acc s1 s0 l g v s' n1 Hq) as (n2 & E2 & B2).
+      exists n2. split; [exact E2|lia].
+    + intros L2 k i Hk. apply (IHe1 _ (fun u => (k u, f u)) (i, g)). split; [exact Hk|]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
+    + exists nil. split; [apply always; reflexivity|constructor].
+  - (* fold *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u z => bind (evR e3 (f u)) (fun l => mfold (fun x acc => evR e1 (x, (acc, f u))) l z)); [apply IHe2, HG|].
+    intros L fz z Hz. eapply EK_bind with (H := fun u l => mfold (fun x acc => evR e1 (x, (acc, f u))) l (fz u)); [apply EK_wk, IHe3, VKE_mono, HG|].
+    intros L' fl l (fs & Lo & HF). eapply EK_germ with (F := fun u => mfold (fun x acc => evR e1 (x, (acc, f u))) (map (fun k => k u) fs) (fz u)).
+    { revert Lo. apply near1. intros u ->. reflexivity. }
+    pose (J := fun s0 x p => evR (tlet (tfst v1) (tlet v1 (tapp (rn (MT e1) (up (up skip5))) (tsnd v3))))
+         ((x, (p, (s0, (l, (z, g))))) : env R (MD a :: TProd (MD b) TS :: TS :: TArr (MD a) :: MD b :: map MD G))).
+    enough (forall s0, EK (VK b) (L' ++ L ++ C) (fun u => mfold (fun x acc => evR e1 (x, (acc, f u))) (map (fun k => k u) fs) (fz u))
+      (fun s => mfold (J s0) l (z, s))) as HE.
+    { intros a0 n0 H0 Hw. destruct (HE (encS base (L' ++ L ++ C)) _ _ H0 Hw) as (fa & b' & L2 & n' & H1 & H2 & H3 & H4 & H5 & H6).
+      destruct (@fold_run (map MD G) (MD a) (MD b) (MT e1) l z g (encS base (L' ++ L ++ C)) _ _ H2) as (n3 & E3 & B3).
+      exists fa, b', L2, n3. split; [exact H1|]. split; [exact E3|split; [exact H3|split; [exact H4|split; lia]]]. }
+    intros s0. apply EK_fold with (R0 := VK a) (F := fun u x acc => evR e1 (x, (acc, f u))); auto.
+    + intros. now apply VK_mono.
+    + intros L2 f1 g1 w w' H1 H2. eapply EK_step with (s := 0) (c := 100) (G := run (MT e1) ((g1, (w', g)) : env R (map MD (a :: b :: G)))).
+      { intros st q n1 Hq. destruct (@fold_body (map MD G) (MD a) (MD b) (MT e1) g1 w' st s0 l z g q n1 Hq) as (n2 & E2 & B2). exists n2. split; [exact E2|lia]. }
+      apply (IHe1 _ (fun u => (f1 u, (w u, f u))) (g1, (w', g))). split; [exact H1|split; [exact H2|]]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
+    + apply VK_mono, Hz.
+  - (* literal *) apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_ret with (f := fun _ => litR z z0) (n := 6); [reflexivity|lia|apply RealM_const].
+  - (* unary primitives *) apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => guard (ok1 p x) (sem1 p x)); [apply IHe, HG|]. intros L f1 g1 H1. apply EK_prim1, H1.
+  - (* binary primitives *) apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
+    eapply EK_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+    apply EK_prim2; [apply (VK_mono TR), H1|exact H2].
+  - (* integer power *) apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
+    eapply EK_bind with (H := fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+    apply EK_powi; [apply (VK_mono TR), H1|exact H2].
+  - (* comparison *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y))))); [apply IHe1, HG|]. intros L f1 [x d] (Hv & l & Hd & _).
+    eapply EK_bind with (H := fun u y => guard (negb (tie (cmpR (f1 u) y))) (boolv (decide c (cmpR (f1 u) y)))); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 [x' d'] (Hv' & l' & Hd' & _).
+    simpl in Hv, Hv'. subst x x'. eapply (@EK_op _ TB) with (j := 5); [exact (E_compare 499 c Hd Hd')| |lia].
+    cbn [ev bind tick ret op1v look fst snd v0 v1 o_cmp RO]. unfold guard, ticks. reflexivity.
+  - (* rounding *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => guard (okround r x) (roundR r x)); [apply IHe, HG|]. intros L f1 [x d] (Hv & l & Hd & _).
+    simpl in Hv. subst x. eapply (@EK_op _ TI) with (j := 3); [exact (E_rounding 499 r Hd)| |lia].
+    cbn [ev bind tick ret op1v look fst snd v0 v1 o_round o_okround RO]. unfold guard, ticks. reflexivity.
+  - (* real of int *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => ret (IZR x)); [apply IHe, HG|]. intros L f1 g1 H1.
+    eapply EK_germ with (F := fun u => ret (IZR g1)); [revert H1; apply near1; intros u ->; reflexivity|].
+    eapply EK_ret with (f := fun _ => IZR g1) (n := 7); [reflexivity|lia|apply RealM_const].
+  - (* sum *) apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => msum RO x); [apply IHe, HG|]. intros L f1 g1 H1. apply EK_sum, H1.
+  - (* dot *) apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => mdot RO x y)); [apply IHe1, HG|]. intros L f1 g1 H1.
+    eapply EK_bind with (H := fun u y => mdot RO (f1 u) y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+    apply EK_dot; [apply (VK_mono (TArr TR)), H1|exact H2].
+Qed.
+End LR.
