@@ -2,6 +2,7 @@
 
 use crate::data::DataError;
 use gradus_core::Symbol;
+use gradus_reference::Kink;
 use gradus_source::{render, to_json, Diagnostic, Position, Severity, SourceMap, Span};
 use std::fmt;
 
@@ -123,10 +124,6 @@ pub enum DriverError {
         error: DataError,
         span: Span,
     },
-    NoSuchFunction {
-        name: String,
-        near: Option<String>,
-    },
     /// A value can only be passed to or taken from an expression whose type is known completely.
     Polymorphic {
         name: String,
@@ -157,6 +154,31 @@ pub enum DriverError {
     },
     NoSuchBackend {
         name: &'static str,
+    },
+    CheckFailed {
+        sides: Option<(String, String)>,
+        span: Span,
+    },
+    KinkMet(Kink),
+    /// The value of an item cannot be used for what the item says.
+    Unusable {
+        message: String,
+        span: Span,
+    },
+    /// A custom derivative rule disagrees with the function.
+    WrongRule {
+        function: String,
+        rule: &'static str,
+        point: String,
+        expected: f64,
+        found: f64,
+        span: Span,
+    },
+    UntestedRule {
+        function: String,
+        rule: &'static str,
+        reason: String,
+        span: Span,
     },
 }
 
@@ -190,13 +212,6 @@ impl DriverError {
                 Diagnostic::error("E0701", format!("cannot read {path}: {reason}"))
             }
             DriverError::Data { file, error, span } => data_diagnostic(file, error, *span),
-            DriverError::NoSuchFunction { name, near } => {
-                let diagnostic = Diagnostic::error("E0720", format!("the program does not define `{name}`"));
-                match near {
-                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                    None => diagnostic,
-                }
-            }
             DriverError::Polymorphic { name, ty } => Diagnostic::error(
                 "E0721",
                 format!("`{name}` has the type {ty}, which leaves open what it is applied to"),
@@ -220,6 +235,33 @@ impl DriverError {
                     .note(format!("{name} : {ty}"))
             }
             DriverError::WrongValue { what, message } => Diagnostic::error("E0726", format!("{what}: {message}")),
+            DriverError::CheckFailed { sides, span } => {
+                let diagnostic = Diagnostic::error("E0620", "a check does not hold").label(*span, "this is false");
+                match sides {
+                    Some((left, right)) => diagnostic.note(format!("left:  {left}")).note(format!("right: {right}")),
+                    None => diagnostic,
+                }
+            }
+            DriverError::KinkMet(kink) => {
+                let info = kink.prim.info();
+                let times = if kink.count == 1 { "once".into() } else { format!("{} times", kink.count) };
+                let place = info.kinks.map_or(String::new(), |kinks| format!("where {}, ", kinks.text));
+                let message = format!("a derivative was taken where `{}` is not differentiable", info.name);
+                Diagnostic::warning("W0609", message).label(kink.span, format!("{place}{times}"))
+            }
+            DriverError::Unusable { message, span } => {
+                Diagnostic::error("E0621", message.clone()).label(*span, "needed here")
+            }
+            DriverError::WrongRule { function, rule, point, expected, found, span } => {
+                Diagnostic::error("E0510", format!("the {rule} rule of `{function}` disagrees with the function"))
+                    .label(*span, "this function")
+                    .note(format!("at {point}"))
+                    .note(format!("the rule gives {found:?} in a direction where finite differences give {expected:?}"))
+            }
+            DriverError::UntestedRule { function, rule, reason, span } => {
+                Diagnostic::warning("W0511", format!("the {rule} rule of `{function}` could not be tested"))
+                    .label(*span, reason.clone())
+            }
             DriverError::NoSuchBackend { name } => {
                 Diagnostic::error("E0727", format!("the {name} backend is not built yet"))
                     .help("use --backend reference")

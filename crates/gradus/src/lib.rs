@@ -1,16 +1,57 @@
-//! The driver and public Rust API of Gradus.
+//! Gradus from Rust: load a program, call its functions, take derivatives.
+//!
+//! ```
+//! # fn main() -> Result<(), gradus::Error> {
+//! use gradus::{Program, Value};
+//!
+//! let program = Program::from_source("bowl.gr", "let bowl (x, y) = x ^ 2 + 3.0 * y ^ 2")?;
+//! let bowl = program.function("bowl")?;
+//! assert_eq!(bowl.type_text(), "real * real -> real");
+//!
+//! let point = Value::tuple([1.0.into(), 2.0.into()]);
+//! assert_eq!(bowl.call(&[point.clone()])?, Value::Real(13.0));
+//! assert_eq!(program.gradient("bowl", &point)?.1.to_string(), "(2.0, 12.0)");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! - [`Program`] loads from text, from a file or through a [`Loader`], and is free to be shared between threads.
+//! - [`Function`] has a type and is called with [`Value`]s, with Rust values through serde ([`Function::call_with`]), or with
+//!   blocks of reals ([`ArrayView`]).
+//! - [`Error`] carries diagnostics with stable codes and places.
+//! - [`pipeline`] is the list of the passes.
 
 pub mod convert;
 pub mod data;
+mod derivative;
 pub mod error;
+mod evaluate;
+mod fits;
+mod function;
 pub mod json;
 pub mod library;
 pub mod loader;
-pub mod modules;
+mod modules;
+pub mod numeric;
+mod options;
+pub mod pipeline;
 pub mod place;
+mod program;
+mod rules;
+mod run;
 pub mod schema;
+mod text;
 pub mod value;
 
-pub use error::Error;
+pub use error::{Error, Report};
+pub use function::{Argument, ArrayView, Function};
+pub use gradus_core::print::print_type as type_text;
+pub use gradus_core::Type;
+pub use gradus_source::{Diagnostic, Position, Severity, Span};
 pub use loader::{FsLoader, LoadError, Loader, MemoryLoader};
+pub use options::{Backend, Domain, Kinks, Mode, Options};
+pub use program::{Added, Program};
+pub use rules::RuleReport;
+pub use run::{Check, Outcome, Run};
+pub use text::{format, read_entry, Entry};
 pub use value::{Parts, Reals, Value};

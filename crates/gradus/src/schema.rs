@@ -2,7 +2,7 @@
 
 use gradus_core::{Symbol, Type, TypeBody, TypeDecl};
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -75,6 +75,28 @@ impl<'a> Schema<'a> {
                 types: constructors.pop().map_or_else(Vec::new, |(_, types)| types),
             },
             TypeBody::Variant(_) => Shape::Variant { name: name.clone(), constructors },
+        }
+    }
+
+    /// Whether a type holds no function.
+    pub fn is_data(&self, ty: &Type) -> bool {
+        self.is_data_beyond(ty, &mut FxHashSet::default())
+    }
+
+    /// Types that are being looked at count as data: a recursive type is data if nothing else in it says otherwise.
+    fn is_data_beyond(&self, ty: &Type, seen: &mut FxHashSet<Type>) -> bool {
+        if !seen.insert(ty.clone()) || seen.len() > 1000 {
+            return true;
+        }
+        match &*self.shape(ty) {
+            Shape::Real | Shape::Int | Shape::Bool | Shape::String | Shape::Unit => true,
+            Shape::Tuple(types) => types.iter().all(|ty| self.is_data_beyond(ty, seen)),
+            Shape::Record { types, .. } => types.iter().all(|ty| self.is_data_beyond(ty, seen)),
+            Shape::Variant { constructors, .. } => {
+                constructors.iter().all(|(_, types)| types.iter().all(|ty| self.is_data_beyond(ty, seen)))
+            }
+            Shape::List(element) | Shape::Array(element) => self.is_data_beyond(element, seen),
+            Shape::Opaque => false,
         }
     }
 

@@ -10,7 +10,7 @@ pub(crate) use text::{quoted, real as real_text};
 use gradus_core::traverse::with_stack;
 use gradus_core::Symbol;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// A Gradus value. An array whose elements are reals, or arrays of reals, is always [`Value::Reals`].
@@ -45,8 +45,8 @@ pub enum Value {
 /// A block of reals in row-major order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reals {
-    shape: Vec<usize>,
-    data: Vec<f64>,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) data: Vec<f64>,
 }
 
 impl Reals {
@@ -131,6 +131,12 @@ impl Deref for Parts {
     type Target = [Value];
     fn deref(&self) -> &[Value] {
         &self.0
+    }
+}
+
+impl DerefMut for Parts {
+    fn deref_mut(&mut self) -> &mut [Value] {
+        &mut self.0
     }
 }
 

@@ -1,0 +1,18 @@
+//! `gradus eval 'EXPR' [--in FILE]`
+
+use crate::output::{Done, Output};
+use gradus::Options;
+use std::path::Path;
+
+pub fn eval(expression: &str, file: Option<&Path>, options: Options, output: &Output) -> Done {
+    let program = match file {
+        Some(file) => super::load(file, options, output)?,
+        None => super::empty(options)?,
+    };
+    let value = program.expression("<expression>", expression)?;
+    if value.params().is_empty() {
+        output.value(&value.call(&[])?)
+    } else {
+        output.line(format!("<fun : {}>", value.type_text()))
+    }
+}

@@ -1,0 +1,30 @@
+//! Settings of a run: what the global options of the command line set.
+
+pub use gradus_core::Mode;
+pub use gradus_reference::{Domain, Kinks};
+
+/// What runs the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// The evaluator that defines the meaning.
+    #[default]
+    Reference,
+    /// Machine code. Not built yet.
+    Native,
+    /// C, compiled by the C compiler of the machine. Not built yet.
+    C,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub backend: Backend,
+    /// How `grad` and its relatives are made; the default is the backend's own.
+    pub mode: Option<Mode>,
+    pub kinks: Kinks,
+    pub domain: Domain,
+    /// In bytes.
+    pub max_memory: Option<u64>,
+    pub max_steps: Option<u64>,
+    /// Whether definitions go through the optimiser before they run.
+    pub optimise: bool,
+}

@@ -1,0 +1,135 @@
+//! The passes, in order. This is the only place that lists them.
+//!
+//! ```text
+//! text ──load──▶ trees ──infer──▶ core ──link, expand──▶ core ──simplify──▶ core ──machine──▶ values
+//! ```
+
+use crate::loader::Loader;
+use crate::modules::{self, Main, Modules};
+use crate::options::Options;
+use crate::Error;
+use gradus_core::{Definition, Definitions, Global, Lambda, Mode, Program, Term, Type, TypeDecl, TypeName, Var};
+use gradus_derive::{Linker, Settings};
+use gradus_infer::{Elaborated, Inferred, ModuleSource};
+use gradus_reference::Machine;
+use gradus_source::{Diagnostic, SourceFile, SourceMap};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+
+/// What the front end makes of a program.
+pub struct Typed {
+    pub modules: Modules,
+    pub inferred: Inferred,
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Text to core: read and parse all modules, then names and types. A program with syntax errors is not typed: what is missing
+/// would only be reported again.
+pub fn front(main: Main, loader: &dyn Loader) -> Result<Typed, Error> {
+    let (modules, mut problems) = modules::load(main, loader);
+    if problems.has_errors() {
+        return Err(Error::new(problems.all, &modules.sources));
+    }
+    let trees: Vec<ModuleSource> =
+        modules.list.iter().map(|m| ModuleSource { name: m.name.clone(), tree: m.tree.clone() }).collect();
+    match gradus_infer::infer_program(&trees) {
+        Ok(inferred) => {
+            problems.extend(inferred.warnings.iter().map(|warning| warning.diagnostic()));
+            Ok(Typed { modules, inferred, warnings: problems.all })
+        }
+        Err(errors) => Err(Error::new(errors.iter().map(|error| error.diagnostic()).collect(), &modules.sources)),
+    }
+}
+
+/// One more expression in the scope of the whole program, perhaps at a type that is wanted.
+pub fn expression(
+    inferred: &Inferred,
+    sources: &mut SourceMap,
+    shown: &str,
+    text: &str,
+    expected: Option<Type>,
+) -> Result<Elaborated, Error> {
+    let file = sources.add(SourceFile::new(shown, text));
+    let parsed = gradus_syntax::parse_expr(file, text);
+    if !parsed.errors.is_empty() {
+        return Err(Error::new(parsed.errors.iter().map(|error| error.diagnostic()).collect(), sources));
+    }
+    let elaborated = gradus_infer::infer_expr(inferred, &parsed.tree, expected);
+    elaborated.map_err(|errors| Error::new(errors.iter().map(|error| error.diagnostic()).collect(), sources))
+}
+
+/// Definitions behind keys, made on demand: differentiated by the linker, then optimised if that is asked for.
+pub struct Linked {
+    linker: Linker,
+    optimise: bool,
+    optimised: Mutex<FxHashMap<Global, Arc<Definition>>>,
+}
+
+pub fn link(core: &Arc<Program>, options: &Options) -> Arc<Linked> {
+    let reverse = options.mode.unwrap_or(Mode::Monadic);
+    let linker = Linker::new(core.clone(), Settings { reverse, ..Settings::default() });
+    Arc::new(Linked { linker, optimise: options.optimise, optimised: Mutex::default() })
+}
+
+/// A term of an item, ready to run.
+pub fn expand(linked: &Linked, term: &Term, ty: &Type) -> Result<Term, Box<Diagnostic>> {
+    let term = linked.linker.expand(term, ty)?;
+    Ok(linked.simplify(term))
+}
+
+/// The evaluator.
+pub fn machine(linked: Arc<Linked>, options: &Options) -> Machine<'static> {
+    let defaults = gradus_reference::Options::default();
+    let settings = gradus_reference::Options {
+        kinks: options.kinks,
+        domain: options.domain,
+        max_steps: options.max_steps,
+        max_memory: options.max_memory.unwrap_or(defaults.max_memory),
+        ..defaults
+    };
+    Machine::shared(Rc::new(Shared(linked)), settings)
+}
+
+impl Linked {
+    fn simplify(&self, term: Term) -> Term {
+        if !self.optimise {
+            return term;
+        }
+        let (simple, _rules) = gradus_rewrite::simplify(&term);
+        self.linker.note_scopes(&simple, &Default::default());
+        simple
+    }
+}
+
+/// What the machine sees of a linked program.
+struct Shared(Arc<Linked>);
+
+impl Definitions for Shared {
+    fn definition(&self, global: &Global) -> Result<Arc<Definition>, Box<Diagnostic>> {
+        let made = self.0.linker.definition(global)?;
+        if !self.0.optimise {
+            return Ok(made);
+        }
+        let mut kept = self.0.optimised.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(known) = kept.get(global) {
+            return Ok(known.clone());
+        }
+        let term = made.term.clone().map(|term| self.0.simplify(term));
+        let simple = Arc::new(Definition { term, ..(*made).clone() });
+        kept.insert(global.clone(), simple.clone());
+        Ok(simple)
+    }
+
+    fn type_decl(&self, name: &TypeName) -> Result<Arc<TypeDecl>, Box<Diagnostic>> {
+        self.0.linker.type_decl(name)
+    }
+
+    fn differentiate(&self, lambda: &Arc<Lambda>, mode: Mode) -> Result<Arc<Lambda>, Box<Diagnostic>> {
+        self.0.linker.differentiate(lambda, mode)
+    }
+
+    fn variable_types(&self, lambda: &Arc<Lambda>) -> Option<Arc<FxHashMap<Var, Type>>> {
+        self.0.linker.variable_types(lambda)
+    }
+}

@@ -1,0 +1,120 @@
+//! Running a program: its `show`, `check` and `plot`, in order.
+
+use crate::error::DriverError;
+use crate::evaluate::Evaluator;
+use crate::{Error, Program, Value};
+use gradus_core::{Item, ItemKind};
+use gradus_source::Span;
+use std::path::PathBuf;
+
+/// What an item of a program gave.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    Show(Value),
+    Check(Check),
+    /// The value to draw, and the file to draw it to: beside the program, unless the name says otherwise.
+    Plot { value: Value, file: Option<PathBuf>, span: Span },
+}
+
+/// A `check` that was made.
+#[derive(Clone, Debug)]
+pub struct Check {
+    pub holds: bool,
+    /// If it compares, the two sides.
+    pub sides: Option<(Value, Value)>,
+    pub span: Span,
+}
+
+/// A run under way: an iterator over the outcomes. It ends after the first error.
+///
+/// ```
+/// # fn main() -> Result<(), gradus::Error> {
+/// use gradus::{Outcome, Program};
+/// let program = Program::from_source("two.gr", "show 1 + 1  check 1 < 2")?;
+/// for outcome in program.run()? {
+///     match outcome? {
+///         Outcome::Show(value) => assert_eq!(value.to_string(), "2"),
+///         Outcome::Check(check) => assert!(check.holds),
+///         Outcome::Plot { .. } => {}
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Run {
+    program: Program,
+    evaluator: Evaluator,
+    next: usize,
+}
+
+impl Program {
+    /// Loads the program's data and makes ready to run its items.
+    pub fn run(&self) -> Result<Run, Error> {
+        self.run_from(0)
+    }
+
+    /// The same, without the first items.
+    pub fn run_from(&self, first: usize) -> Result<Run, Error> {
+        Ok(Run { program: self.clone(), evaluator: Evaluator::new(self)?, next: first })
+    }
+}
+
+impl Iterator for Run {
+    type Item = Result<Outcome, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let core = self.program.core().clone();
+        let item = core.items.get(self.next)?;
+        self.next += 1;
+        let outcome = self.item(item);
+        if outcome.is_err() {
+            self.next = core.items.len();
+        }
+        Some(outcome)
+    }
+}
+
+impl Run {
+    fn item(&mut self, item: &Item) -> Result<Outcome, Error> {
+        let value = self.evaluator.term(&item.term, &item.ty)?;
+        Ok(match &item.kind {
+            ItemKind::Show => Outcome::Show(value),
+            ItemKind::Plot { file } => {
+                let folder = self.program.folder().unwrap_or_default();
+                let file = file.as_ref().map(|file| folder.join(&**file));
+                Outcome::Plot { value, file, span: item.span }
+            }
+            ItemKind::Check { sides } => {
+                let holds = value == Value::Bool(true);
+                let sides = match sides {
+                    Some((left, right, ty)) if !holds => {
+                        Some((self.evaluator.term(left, ty)?, self.evaluator.term(right, ty)?))
+                    }
+                    _ => None,
+                };
+                Outcome::Check(Check { holds, sides, span: item.span })
+            }
+        })
+    }
+
+    /// What is to be said about a check that failed.
+    pub fn failed_check(&self, check: &Check) -> Error {
+        let sides = check.sides.as_ref().map(|(left, right)| (left.to_string(), right.to_string()));
+        self.program.error(DriverError::CheckFailed { sides, span: check.span })
+    }
+
+    /// A problem with the value of an item that only the one who uses it can see.
+    pub fn complaint(&self, message: String, span: Span) -> Error {
+        self.program.error(DriverError::Unusable { message, span })
+    }
+
+    /// The kinks met so far, as warnings; none unless they are counted.
+    pub fn kinks(&self) -> Error {
+        let kinks = self.evaluator.report().kinks;
+        self.program.errors(kinks.into_iter().map(|kink| DriverError::KinkMet(kink).diagnostic()).collect())
+    }
+
+    pub fn steps(&self) -> u64 {
+        self.evaluator.report().steps
+    }
+}
