@@ -1,6 +1,6 @@
 //! The evaluator that defines what a Gradus program means: strict, from left to right.
 //!
-//! Each definition is compiled to simple code ([`compile`]) that runs on a machine with stacks of its own ([`machine`]),
+//! Each definition is compiled to simple code ([`compile`]) that runs on a machine with stacks of its own ([`machine`], [`run`]),
 //! so that recursion is limited by memory and not by the stack of the thread. The crate sees programs only through
 //! [`gradus_core::Definitions`]; it reads no files and no clock and prints nothing.
 //!
@@ -10,6 +10,7 @@
 //! - *Steps.* Every evaluated node of core counts one, and besides, every real that a vector-space operation or the
 //!   copying of a shared array touches counts one.
 
+mod call;
 mod code;
 mod compare;
 mod compile;
@@ -20,6 +21,7 @@ mod machine;
 mod memory;
 mod operations;
 mod options;
+mod run;
 mod value;
 mod vector;
 

@@ -177,7 +177,6 @@ impl TermPrinter<'_> {
         let body = self.layout.nest(body);
         self.layout.group([head, body])
     }
-
 }
 
 /// The components of a tuple variable that a run of `let`s takes out, by position, and what follows. Empty if there is none.

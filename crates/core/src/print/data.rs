@@ -139,7 +139,6 @@ impl TermPrinter<'_> {
             }
         }
     }
-
 }
 
 fn is_list(name: &TypeName) -> bool {

@@ -1,250 +1,17 @@
-//! The checker of core: recomputes every type from those at binders and instantiations, and verifies the invariants
-//! of [`crate::term`]. In tests it runs after every pass, so that a pass that breaks something is caught by name.
+//! The rules, one for each form of term.
 
+use super::error::{CheckError, CheckErrorKind};
+use super::{is_data, Checked, Context};
 use crate::definitions::Environment;
-use crate::print::{print_type, type_name};
+use crate::print::type_name;
 use crate::traverse::with_stack;
 use crate::*;
-use gradus_source::{Diagnostic, Span};
+use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// What the checker must know about the world around a term.
-pub trait Context {
-    fn global_type(&self, global: &Global) -> Result<Type, Box<Diagnostic>>;
-
-    fn type_decl(&self, name: &TypeName) -> Result<Arc<TypeDecl>, Box<Diagnostic>>;
-
-    /// The image of a type under a mode, which only `derive` knows. Needed for [`TermKind::Lift`].
-    fn translate(&self, _ty: &Type, _mode: Mode) -> Option<Type> {
-        None
-    }
-}
-
-/// How modes translate types.
-pub type TypeTranslation<'a> = dyn Fn(&Type, Mode) -> Type + 'a;
-
-/// The context that a linker gives.
-pub struct Linked<'a> {
-    pub definitions: &'a dyn Definitions,
-    /// How a mode translates types; without it `Lift` cannot be checked.
-    pub translate: Option<&'a TypeTranslation<'a>>,
-}
-
-impl Context for Linked<'_> {
-    fn global_type(&self, global: &Global) -> Result<Type, Box<Diagnostic>> {
-        Ok(self.definitions.definition(global)?.ty.clone())
-    }
-
-    fn type_decl(&self, name: &TypeName) -> Result<Arc<TypeDecl>, Box<Diagnostic>> {
-        self.definitions.type_decl(name)
-    }
-
-    fn translate(&self, ty: &Type, mode: Mode) -> Option<Type> {
-        self.translate.map(|translate| translate(ty, mode))
-    }
-}
-
-/// The context of a program as inference leaves it: polymorphic, without derivatives.
-pub struct Unlinked<'a>(pub &'a Program);
-
-impl Context for Unlinked<'_> {
-    fn global_type(&self, global: &Global) -> Result<Type, Box<Diagnostic>> {
-        let missing = || Box::new(Diagnostic::error(CODE, format!("core: there is no definition {global:?}")));
-        match global {
-            Global::Source { name, types } => {
-                let def = self.0.defs.get(name).ok_or_else(missing)?;
-                if def.scheme.vars.len() != types.len() {
-                    return Err(Box::new(Diagnostic::error(
-                        CODE,
-                        format!("core: `{name}` has {} type arguments", types.len()),
-                    )));
-                }
-                Ok(def.scheme.instantiate(types))
-            }
-            Global::Derived { .. } | Global::Wrapper { .. } => Err(missing()),
-        }
-    }
-
-    fn type_decl(&self, name: &TypeName) -> Result<Arc<TypeDecl>, Box<Diagnostic>> {
-        let found = if name.modes.is_empty() { self.0.types.get(&name.base) } else { None };
-        match found {
-            Some(decl) => Ok(Arc::new(decl.clone())),
-            None => Err(Box::new(Diagnostic::error(CODE, format!("core: there is no type {}", type_name(name))))),
-        }
-    }
-}
-
-const CODE: &str = "E0900";
-
-/// A broken invariant of core: a mistake in a pass, never in the user's program.
-#[derive(Clone, Debug)]
-pub struct CheckError {
-    pub span: Span,
-    pub kind: CheckErrorKind,
-}
-
-#[derive(Clone, Debug)]
-pub enum CheckErrorKind {
-    UnboundVariable(Var),
-    BoundTwice(Var),
-    Mismatch {
-        what: &'static str,
-        expected: Type,
-        found: Type,
-    },
-    NotAFunction(Type),
-    Arity {
-        what: String,
-        expected: usize,
-        found: usize,
-    },
-    TypeArguments {
-        what: String,
-        expected: usize,
-        found: usize,
-    },
-    NoComponent {
-        ty: Type,
-        index: usize,
-    },
-    NoConstructor {
-        ty: Type,
-        tag: usize,
-    },
-    RepeatedArm {
-        tag: usize,
-    },
-    Uncovered {
-        ty: Type,
-        tag: usize,
-    },
-    NotAVariant(Type),
-    RecursiveValue(Var),
-    PolymorphicNonValue(Var),
-    NotData {
-        what: &'static str,
-        ty: Type,
-    },
-    OpenType(Type),
-    NoTranslation(Mode),
-    /// The context could not answer.
-    Refused(Box<Diagnostic>),
-}
-
-impl CheckError {
-    pub fn diagnostic(&self) -> Diagnostic {
-        use CheckErrorKind::*;
-        let text = match &self.kind {
-            UnboundVariable(v) => format!("variable {v:?} is not bound"),
-            BoundTwice(v) => format!("variable {v:?} is bound twice"),
-            Mismatch { what, expected, found } => {
-                format!("{what} has type {}, expected {}", print_type(found), print_type(expected))
-            }
-            NotAFunction(ty) => format!("a value of type {} is applied", print_type(ty)),
-            Arity { what, expected, found } => format!("{what} takes {expected} arguments, not {found}"),
-            TypeArguments { what, expected, found } => format!("{what} takes {expected} type arguments, not {found}"),
-            NoComponent { ty, index } => format!("type {} has no component {index}", print_type(ty)),
-            NoConstructor { ty, tag } => format!("type {} has no constructor {tag}", print_type(ty)),
-            RepeatedArm { tag } => format!("two arms for constructor {tag}"),
-            Uncovered { ty, tag } => format!("no arm for constructor {tag} of type {}", print_type(ty)),
-            NotAVariant(ty) => format!("a value of type {} is taken apart", print_type(ty)),
-            RecursiveValue(v) => format!("recursive {v:?} is not a function"),
-            PolymorphicNonValue(v) => format!("polymorphic {v:?} is not a value"),
-            NotData { what, ty } => format!("{what} is used at type {}, which contains functions", print_type(ty)),
-            OpenType(ty) => format!("type {} has a variable that is not in scope", print_type(ty)),
-            NoTranslation(mode) => format!("types under mode {mode} are not known here"),
-            Refused(diagnostic) => diagnostic.message.clone(),
-        };
-        Diagnostic::error(CODE, format!("core: {text}")).label(self.span, "in what was made from this")
-    }
-}
-
-pub type Checked<T> = Result<T, Box<CheckError>>;
-
-/// Checks a definition of the linker: closed types, no polymorphism left, the stated type.
-pub fn check_definition(context: &dyn Context, definition: &Definition) -> Checked<()> {
-    let span = definition.term.as_ref().map_or(Span::default(), |t| t.span);
-    let mut checker = Checker::new(context);
-    checker.well_formed(&definition.ty, span)?;
-    match &definition.term {
-        Some(term) => checker.expect("the definition", &definition.ty, term),
-        None => Ok(()),
-    }
-}
-
-/// Checks a whole program as inference leaves it, rules and items included.
-pub fn check_program(program: &Program) -> Checked<()> {
-    let context = Unlinked(program);
-    for def in program.defs.values() {
-        let scope: Vec<TypeVar> = def.scheme.vars.iter().map(|(v, _)| v.clone()).collect();
-        let new = || Checker { scope: scope.clone(), ..Checker::new(&context) };
-        let mut checker = new();
-        checker.well_formed(&def.scheme.ty, def.span)?;
-        if let Body::Term(term) = &def.body {
-            checker.expect("the definition", &def.scheme.ty, term)?;
-        }
-        for rule in [&def.rules.reverse, &def.rules.forward].into_iter().flatten() {
-            new().type_of(rule)?;
-        }
-    }
-    for item in &program.items {
-        Checker::new(&context).expect("the item", &item.ty, &item.term)?;
-    }
-    Ok(())
-}
-
-/// The type of a term whose free variables have the types of the environment. Verifies the term on the way.
-pub fn type_of(context: &dyn Context, term: &Term, environment: &Environment) -> Checked<Type> {
-    Checker { environment: environment.clone(), ..Checker::new(context) }.type_of(term)
-}
-
-/// Whether a type has no function inside. Type variables count as data.
-pub fn is_data(context: &dyn Context, ty: &Type) -> Result<bool, Box<Diagnostic>> {
-    fn walk(context: &dyn Context, ty: &Type, seen: &mut FxHashSet<TypeName>) -> Result<bool, Box<Diagnostic>> {
-        with_stack(|| {
-            let mut all = |types: &[Type]| -> Result<bool, Box<Diagnostic>> {
-                for ty in types {
-                    if !walk(context, ty, seen)? {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            };
-            match ty {
-                Type::Var(_) | Type::Real | Type::Int | Type::Bool | Type::String | Type::Unit => Ok(true),
-                Type::Fun(_) => Ok(false),
-                Type::Tuple(parts) => all(parts),
-                Type::Array(element) => walk(context, element, seen),
-                Type::Named(name, args) => {
-                    if !all(args)? {
-                        return Ok(false);
-                    }
-                    // The declaration with its parameters taken as data; once is enough, also in recursion.
-                    if !seen.insert(name.clone()) {
-                        return Ok(true);
-                    }
-                    let decl = context.type_decl(name)?;
-                    let parts: Vec<Type> = match &decl.body {
-                        TypeBody::Record(fields) => fields.iter().map(|(_, t)| t.clone()).collect(),
-                        TypeBody::Variant(constructors) => {
-                            constructors.iter().flat_map(|(_, ts)| ts.iter().cloned()).collect()
-                        }
-                    };
-                    for part in &parts {
-                        if !walk(context, part, seen)? {
-                            return Ok(false);
-                        }
-                    }
-                    Ok(true)
-                }
-            }
-        })
-    }
-    walk(context, ty, &mut FxHashSet::default())
-}
-
-struct Checker<'a> {
+/// Walks over a term and computes its type.
+pub(super) struct Checker<'a> {
     context: &'a dyn Context,
     environment: Environment,
     bound: FxHashSet<Var>,
@@ -256,7 +23,7 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(context: &'a dyn Context) -> Self {
+    pub fn new(context: &'a dyn Context) -> Self {
         Checker {
             context,
             environment: Environment::default(),
@@ -265,6 +32,14 @@ impl<'a> Checker<'a> {
             scope: Vec::new(),
             decls: FxHashMap::default(),
         }
+    }
+
+    pub fn in_environment(self, environment: Environment) -> Self {
+        Checker { environment, ..self }
+    }
+
+    pub fn in_scope(self, scope: Vec<TypeVar>) -> Self {
+        Checker { scope, ..self }
     }
 
     fn fail<T>(&self, span: Span, kind: CheckErrorKind) -> Checked<T> {
@@ -285,7 +60,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Every variable in scope, every declared type known and given as many arguments as it takes.
-    fn well_formed(&mut self, ty: &Type, span: Span) -> Checked<()> {
+    pub fn well_formed(&mut self, ty: &Type, span: Span) -> Checked<()> {
         with_stack(|| match ty {
             Type::Var(v) if !self.scope.contains(v) => self.fail(span, CheckErrorKind::OpenType(ty.clone())),
             Type::Var(_) | Type::Real | Type::Int | Type::Bool | Type::String | Type::Unit => Ok(()),
@@ -337,7 +112,7 @@ impl<'a> Checker<'a> {
         Ok(())
     }
 
-    fn expect(&mut self, what: &'static str, expected: &Type, term: &Term) -> Checked<()> {
+    pub fn expect(&mut self, what: &'static str, expected: &Type, term: &Term) -> Checked<()> {
         let found = self.type_of(term)?;
         self.same(what, expected, found, term.span)
     }
@@ -349,7 +124,7 @@ impl<'a> Checker<'a> {
         self.fail(span, CheckErrorKind::Mismatch { what, expected: expected.clone(), found })
     }
 
-    fn type_of(&mut self, term: &Term) -> Checked<Type> {
+    pub fn type_of(&mut self, term: &Term) -> Checked<Type> {
         with_stack(|| self.type_of_inner(term))
     }
 
