@@ -1,0 +1,34 @@
+//! Every mode agrees with every other on random programs.
+
+use gradus_agree::run;
+use gradus_core::print::print_type;
+use gradus_generate::Options;
+
+/// How many programs the test run sends through all modes, in two halves that run beside each other.
+const PROGRAMS: u64 = 5_000;
+
+fn agree(first: u64, count: u64) {
+    let tally = run(first, count, Options::default(), 1);
+    for (program, fault) in &tally.faults {
+        panic!(
+            "seed {} under `{}`, f : {} -> {}: {}",
+            program.seed,
+            fault.mode,
+            print_type(&program.input),
+            print_type(&program.output),
+            fault.what
+        );
+    }
+    assert!(tally.compared.len() >= 5, "some mode took part in nothing: {:?}", tally.compared);
+    assert!(tally.differences as u64 > count, "finite differences were hardly ever compared");
+}
+
+#[test]
+fn first_half() {
+    agree(0, PROGRAMS / 2);
+}
+
+#[test]
+fn second_half() {
+    agree(PROGRAMS / 2, PROGRAMS / 2);
+}
