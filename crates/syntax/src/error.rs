@@ -225,7 +225,7 @@ impl SyntaxError {
             }
             BadNumber { span } => Diagnostic::error("E0007", "this is not a number")
                 .label(*span, "")
-                .help("write `2`, `2.5`, `1e-6` or `0xff`; a product is written with `*`"),
+                .help("write `2`, `0.5`, `1e-6` or `0xff`; a product is written with `*`"),
             CharacterLiteral { span } => Diagnostic::error("E0008", "strings are written in double quotes")
                 .label(*span, "")
                 .help("write `\"...\"`; there are no character literals, and a type variable such as `'a` has one quote"),

@@ -81,8 +81,9 @@ pub enum Token {
     #[regex(r"[0-9][0-9_]*\.[0-9_]*([eE][+-]?[0-9][0-9_]*)?", priority = 20)]
     #[regex(r"[0-9][0-9_]*[eE][+-]?[0-9][0-9_]*", priority = 20)]
     Real,
-    /// `2x`, `0xg`, `1.5.2`
+    /// `2x`, `0xg`, `1.5.2`, `.5`
     #[regex(r"[0-9][0-9A-Za-z_']*(\.[0-9A-Za-z_'][0-9A-Za-z_'.]*)?", priority = 1)]
+    #[regex(r"\.[0-9][0-9A-Za-z_']*", priority = 1)]
     BadNumber,
     #[regex(r#""([^"\\\n]|\\[^\n])*""#, priority = 20)]
     String,
@@ -391,7 +392,7 @@ impl Token {
 /// Words that cannot be names. The words of the top level (`data`, `show`, `import`, ...) are not among them.
 const RESERVED: &[&str] = &[
     "and", "as", "begin", "elif", "else", "end", "false", "for", "fun", "function", "if", "in", "let", "match", "mod",
-    "mutable", "of", "open", "rec", "return", "then", "true", "try", "type", "when", "while", "with",
+    "mutable", "of", "open", "or", "rec", "return", "then", "true", "try", "type", "when", "while", "with",
 ];
 
 /// Whether a word cannot be used as a name.

@@ -65,7 +65,7 @@ fn application_binds_tighter_than_operators() {
     check("a.(i).(j).x.y", "(index (index a i) j).x.y");
     check("Some x :: l", "(:: (Some x) l)");
     check("Node (Leaf 1, Leaf 2)", "(Node (, (Leaf 1) (Leaf 2)))");
-    check("f () \"s\\n\" true [||] [] {}", "(f () \"s\\n\" true (array) (list) (record))");
+    check("f () \"s\\n\" true [||] []", "(f () \"s\\n\" true (array) (list))");
     check("(f x) y", "((f x) y)");
     check("f begin g x end", "(f (g x))");
     check("( + ) 1", "((op +) 1)");

@@ -70,3 +70,16 @@ fn nothing_at_all() {
     check("", "");
     check("  \n\t (* only a comment *)\n", "");
 }
+
+#[test]
+fn reserved_words_are_few() {
+    for word in ["let", "in", "match", "mod", "for", "or", "return", "elif", "with", "and", "while"] {
+        assert!(gradus_syntax::is_reserved(word), "{word}");
+        let parsed = gradus_syntax::parse_module(gradus_source::FileId(0), &format!("let {word} = 1"));
+        assert!(!parsed.errors.is_empty(), "{word}");
+    }
+    for word in ["data", "show", "check", "plot", "derivative", "tangent", "import", "from", "to", "not", "val", "x"] {
+        assert!(!gradus_syntax::is_reserved(word), "{word}");
+        check(&format!("let {word} = {word}"), &format!("(let ({word} {word}))"));
+    }
+}

@@ -197,6 +197,9 @@ impl<'t> Parser<'t> {
         self.bump();
         let (fields, open) = self.inside(|p| {
             let mut fields = Vec::new();
+            if p.at(Token::RightBrace) {
+                p.unexpected("the name of a field");
+            }
             while !matches!(p.peek(), Token::RightBrace | Token::End) {
                 if p.eat(Token::Underscore) {
                     p.eat(Token::Semicolon);

@@ -273,6 +273,9 @@ impl<'t> Parser<'t> {
 
     fn fields(&mut self) -> Vec<(Path, Option<Expr>)> {
         let mut fields = Vec::new();
+        if self.at(Token::RightBrace) {
+            self.unexpected("the name of a field");
+        }
         while !matches!(self.peek(), Token::RightBrace | Token::End) {
             let path = self.field_path();
             let value = match self.peek() {

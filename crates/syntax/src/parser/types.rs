@@ -224,6 +224,9 @@ impl<'t> Parser<'t> {
         let open = self.pos;
         self.bump();
         let mut fields = Vec::new();
+        if self.at(Token::RightBrace) {
+            self.unexpected("the name of a field");
+        }
         while !matches!(self.peek(), Token::RightBrace | Token::End) {
             if self.at(Token::Mutable) {
                 self.foreign();

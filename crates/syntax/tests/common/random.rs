@@ -231,7 +231,7 @@ pub fn expr(random: &mut Random, size: usize) -> Expr {
         24 => ExprKind::List(random.many(0, 3, |r| expr(r, small))),
         25 => ExprKind::Array(random.many(0, 3, |r| expr(r, small))),
         26 => ExprKind::Comprehension(random.many(1, 2, |r| (ident(r), expr(r, small))), boxed(random)),
-        27 => ExprKind::Record(fields(random, 0, small)),
+        27 => ExprKind::Record(fields(random, 1, small)),
         28 => ExprKind::RecordWith(boxed(random), fields(random, 1, small)),
         29 => ExprKind::Field(boxed(random), path(random, ident)),
         30 => ExprKind::Index(boxed(random), random.many(1, 2, |r| expr(r, small))),
