@@ -119,6 +119,20 @@ let r = {
 }
 ",
     );
+    keeps(
+        "\
+let fresh_layer key inputs outputs =
+  { weights = Random.normal_matrix key outputs inputs; biases = replicate outputs 0.0; more = 1 }
+",
+    );
+    keeps(
+        "\
+let at i j =
+  ifold 9
+    (fun n total -> total + k.(n / 3, n mod 3) * pixel p (i + n / 3 - 1) (j + n mod 3 - 1) * 2.0)
+    0.0
+",
+    );
     check(
         "let f xs = fold_over_everything (fun acc x -> let y = some_long_function acc x in another_long_function y y y) xs 0 1",
         "\

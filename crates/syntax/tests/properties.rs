@@ -59,6 +59,32 @@ fn formatting_keeps_tree_and_comments_and_is_idempotent() {
     }
 }
 
+/// The programs of the repository obey the laws too.
+#[test]
+fn programs_of_the_repository_are_formatted() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let mut folders: Vec<std::path::PathBuf> = ["library", "examples", "tests/programs", "tests/papers"]
+        .iter()
+        .map(|name| format!("{root}/{name}").into())
+        .collect();
+    let mut count = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "gr") {
+                let text = std::fs::read_to_string(&path).unwrap_or_default();
+                if parse_module(FileId(0), &text).errors.is_empty() {
+                    check_format(0, &text);
+                    count += 1;
+                }
+            }
+        }
+    }
+    println!("{count} programs");
+}
+
 /// The text with comments and line breaks put between its words.
 fn with_comments(random: &mut Random, text: &str) -> String {
     let mut result = String::new();

@@ -92,7 +92,8 @@ impl Printer<'_> {
     }
 }
 
-fn is_atom(expr: &Expr) -> bool {
+/// A literal or a name.
+pub(super) fn is_atom(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Int(_) | ExprKind::Real(_) | ExprKind::Bool(_) | ExprKind::Unit | ExprKind::String(_) => true,
         ExprKind::Var(_) | ExprKind::Constructor(_) => true,

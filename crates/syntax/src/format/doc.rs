@@ -29,6 +29,9 @@ enum Node {
     Align(Doc),
     /// On one line if that fits.
     Group(Doc),
+    /// What a definition defines, if it has brackets: on the line of the `=` if that fits, else on the next if that fits,
+    /// else on several, of which the first begins beside the `=`.
+    Definition(Doc),
     /// The first where the group is broken, the second where it is on one line.
     IfBreak(Doc, Doc),
 }
@@ -122,6 +125,10 @@ impl Docs {
         self.push(Node::Group(doc), self.facts(doc))
     }
 
+    pub fn definition(&mut self, doc: Doc) -> Doc {
+        self.push(Node::Definition(doc), self.facts(doc))
+    }
+
     pub fn if_break(&mut self, broken: Doc, flat: Doc) -> Doc {
         self.push(Node::IfBreak(broken, flat), Facts::default())
     }
@@ -145,6 +152,17 @@ impl Docs {
                     let room = width.saturating_sub(out.column());
                     let flat = flat || (!self.facts(doc).breaks && self.fits(*inner, room, &todo));
                     todo.push(Command { indent, flat, doc: *inner });
+                }
+                Node::Definition(inner) => {
+                    let fits = |room: usize| !self.facts(doc).breaks && self.fits(*inner, room, &todo);
+                    let beside = flat || fits(width.saturating_sub(out.column() + 1));
+                    if !beside && fits(width.saturating_sub(indent + 2)) {
+                        out.newline(indent + 2);
+                        todo.push(Command { indent: indent + 2, flat: true, doc: *inner });
+                    } else {
+                        out.write(" ");
+                        todo.push(Command { indent, flat: beside, doc: *inner });
+                    }
                 }
                 Node::IfBreak(broken, one_line) => {
                     todo.push(Command { indent, flat, doc: if flat { *one_line } else { *broken } });
@@ -187,6 +205,13 @@ impl Docs {
                 Node::Concat(parts) => todo.extend(parts.iter().rev().map(|&doc| (flat, doc))),
                 Node::Nest(_, doc) | Node::Align(doc) => todo.push((flat, *doc)),
                 Node::Group(inner) => todo.push((flat && !self.facts(doc).breaks, *inner)),
+                Node::Definition(inner) => {
+                    match room.checked_sub(1) {
+                        Some(left) => room = left,
+                        None => return false,
+                    }
+                    todo.push((flat && !self.facts(doc).breaks, *inner));
+                }
                 Node::IfBreak(broken, one_line) => todo.push((flat, if flat { *one_line } else { *broken })),
             }
         }

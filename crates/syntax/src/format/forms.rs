@@ -1,5 +1,6 @@
 //! Application, and the forms that begin with a word: `fun`, `let`, `if`, `match`.
 
+use super::brackets::is_atom;
 use super::doc::{Doc, NIL};
 use super::expr::{Context, Right, ANYWHERE, ARGUMENT};
 use super::pattern::path_text;
@@ -18,8 +19,16 @@ impl Printer<'_> {
                 self.docs.concat([head, space, last])
             }
             _ => {
-                let args = self.arguments(args);
-                let doc = self.docs.concat([head, args]);
+                // Names and numbers stay beside the function, if something larger follows: `ifold 9 (fun ...) init`.
+                let small = args.iter().take_while(|arg| is_atom(arg)).count();
+                let small = if small < args.len() { small } else { 0 };
+                let mut parts = vec![head];
+                for arg in &args[..small] {
+                    parts.push(self.text(" "));
+                    parts.push(self.expr(arg, ARGUMENT));
+                }
+                parts.push(self.arguments(&args[small..]));
+                let doc = self.docs.concat(parts);
                 self.docs.group(doc)
             }
         }
@@ -94,8 +103,7 @@ impl Printer<'_> {
         let commented = self.has_comment_before(body.span.start);
         let doc = self.whole_expr(body);
         if brackets && !commented {
-            let space = self.text(" ");
-            return self.docs.concat([space, doc]);
+            return self.docs.definition(doc);
         }
         self.hanging(doc, 2)
     }
