@@ -1,4 +1,4 @@
-"""The generator of library/random.gr on numpy's unsigned integers: prints expectations for tests/programs/library/random.gr, and tests of
+"""The generator of library/random.gr on numpy's unsigned integers: prints expectations for tests/programs/library/random_numbers.gr, and tests of
 uniformity and independence on a million numbers each (p-values; they should look uniform).
 
 Usage: python tests/tools/random_numbers.py (needs numpy and scipy)."""
