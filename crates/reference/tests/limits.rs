@@ -43,14 +43,25 @@ fn million_list() -> Term {
 fn a_list_of_a_million_cells_is_folded_compared_scaled_converted_and_freed() {
     let mut linker = Linker::new();
     lists(&mut linker);
+    // let l = up .. in (sum l, sum (2 *> l), sum (l <+> l), l = l <+> zero_like l)
     let expected = (MILLION * (MILLION + 1) / 2) as f64;
-    assert_eq!(linker.real(&app(g("sum"), [million_list()])), expected);
     let list = Type::list(Real);
-    assert!(linker.bool(&pt(Prim::Equal, [list.clone()], [million_list(), million_list()])));
-    let doubled = pt(Prim::Scale, [list.clone()], [r(2.0), million_list()]);
-    assert_eq!(linker.real(&app(g("sum"), [doubled])), 2.0 * expected);
-    let both = pt(Prim::VectorAdd, [list.clone()], [million_list(), million_list()]);
-    assert_eq!(linker.real(&app(g("sum"), [both])), 2.0 * expected);
+    let l = var("l");
+    let sum = |l: Term| app(g("sum"), [l]);
+    let doubled = pt(Prim::Scale, [list.clone()], [r(2.0), v(&l)]);
+    let both = pt(Prim::VectorAdd, [list.clone()], [v(&l), v(&l)]);
+    let same = pt(Prim::VectorAdd, [list.clone()], [v(&l), pt(Prim::ZeroLike, [list.clone()], [v(&l)])]);
+    let equal = pt(Prim::Equal, [list.clone()], [v(&l), same]);
+    let results = AT.tuple([sum(v(&l)), sum(doubled), sum(both), equal]);
+    match linker.run(&AT.bind(&l, list.clone(), million_list(), results)) {
+        Ok(Value::Node(0, parts)) => match &parts[..] {
+            [Value::Real(sum), Value::Real(doubled), Value::Real(both), Value::Bool(true)] => {
+                assert_eq!((*sum, *doubled, *both), (expected, 2.0 * expected, 2.0 * expected));
+            }
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
     let mut machine = Machine::new(&linker, Options::default());
     let value = machine.eval(&million_list()).unwrap();
     let data = machine.to_data(&value, &list).unwrap();
