@@ -75,10 +75,12 @@ pub enum SyntaxError {
     MissingIn {
         let_span: Span,
         span: Span,
+        found: Found,
     },
     MissingElse {
         if_span: Span,
         span: Span,
+        found: Found,
     },
     /// `let x = e in ...` at the top level.
     TopLevelIn {
@@ -183,10 +185,17 @@ impl SyntaxError {
         }
     }
 
-    /// Whether it says that the text ended too early.
-    pub fn is_at_end_of_file(&self) -> bool {
+    /// Whether it says that the text ended too early, so that more text could mend it: a prompt waits for that.
+    pub fn is_incomplete(&self) -> bool {
         use SyntaxError::*;
-        matches!(self, Unexpected { found: Found::EndOfFile, .. } | UnclosedBracket { found: Found::EndOfFile, .. })
+        match self {
+            UnclosedComment { .. } => true,
+            Unexpected { found, .. }
+            | UnclosedBracket { found, .. }
+            | MissingIn { found, .. }
+            | MissingElse { found, .. } => *found == Found::EndOfFile,
+            _ => false,
+        }
     }
 
     /// What the user is told.
@@ -243,11 +252,11 @@ impl SyntaxError {
             UnopenedBracket { span, text } => {
                 Diagnostic::error("E0028", format!("this `{text}` closes nothing")).label(*span, "")
             }
-            MissingIn { let_span, span } => Diagnostic::error("E0012", "this `let` has no `in`")
+            MissingIn { let_span, span, .. } => Diagnostic::error("E0012", "this `let` has no `in`")
                 .label(*let_span, "a `let` inside an expression needs `in` and the expression that uses it")
                 .label(*span, "expected `in` here")
                 .help("write `let x = e in body`"),
-            MissingElse { if_span, span } => Diagnostic::error("E0013", "this `if` has no `else`")
+            MissingElse { if_span, span, .. } => Diagnostic::error("E0013", "this `if` has no `else`")
                 .label(*span, "expected `else` here")
                 .label(*if_span, "for this `if`")
                 .help("`if` is an expression and must have a value in both cases"),

@@ -83,3 +83,16 @@ fn reserved_words_are_few() {
         check(&format!("let {word} = {word}"), &format!("(let ({word} {word}))"));
     }
 }
+
+#[test]
+fn a_prompt_can_tell_that_more_is_to_come() {
+    let incomplete = |text: &str| gradus_syntax::parse_module(gradus_source::FileId(0), text).is_incomplete();
+    for text in
+        ["let f x =", "show (1 +", "show [1; 2", "show let x = 1", "show if a then b", "(* so", "show f (fun x ->"]
+    {
+        assert!(incomplete(text), "{text}");
+    }
+    for text in ["let f x = 1", "show (1 + ]", "show 1 +\nlet x = 2", "1 + )", ""] {
+        assert!(!incomplete(text), "{text}");
+    }
+}

@@ -42,7 +42,7 @@ impl<'t> Parser<'t> {
             return self.expr();
         }
         let (let_span, span) = (self.span_at(start), self.after_last());
-        self.report(SyntaxError::MissingIn { let_span, span });
+        self.report(SyntaxError::MissingIn { let_span, span, found: self.found() });
         // Go on as if it had been there.
         if self.peek().starts_expression() {
             self.expr()

@@ -258,7 +258,7 @@ impl<'t> Parser<'t> {
             }
             _ => {
                 let span = self.after_last();
-                self.report(SyntaxError::MissingElse { if_span, span });
+                self.report(SyntaxError::MissingElse { if_span, span, found: self.found() });
                 no_expr(span)
             }
         };

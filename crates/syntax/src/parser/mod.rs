@@ -34,6 +34,13 @@ pub struct Parsed<T> {
     pub comments: Vec<Comment>,
 }
 
+impl<T> Parsed<T> {
+    /// Whether there are errors and more text could mend them all: a prompt then waits for another line.
+    pub fn is_incomplete(&self) -> bool {
+        !self.errors.is_empty() && self.errors.iter().all(SyntaxError::is_incomplete)
+    }
+}
+
 /// Parses a source file.
 pub fn parse_module(file: FileId, text: &str) -> Parsed<Module> {
     let lexed = lex(file, text);
@@ -56,7 +63,7 @@ pub fn parse_expr(file: FileId, text: &str) -> Parsed<Expr> {
 fn merge(mut errors: Vec<SyntaxError>, mut more: Vec<SyntaxError>) -> Vec<SyntaxError> {
     // An unclosed comment swallows the rest of the text: that something is missing there is no news.
     if errors.iter().any(|error| matches!(error, SyntaxError::UnclosedComment { .. })) {
-        more.retain(|error| !error.is_at_end_of_file());
+        more.retain(|error| !error.is_incomplete());
     }
     errors.extend(more);
     errors.sort_by_key(|error| error.span().start);
