@@ -234,6 +234,8 @@ impl<V: Vect> Dual<'_, V> {
             Treatment::StopGradient => {
                 let (ty, arg) = (one_type(types), &args[0]);
                 let value = primal(self, arg, &ty)?;
+                // Still cut off from the modes outside.
+                let value = at.prim_at(prim, types.clone(), [value]);
                 wrappers::lift(self.linker, at, self.mode.mode(), &ty, value)
             }
             // The value of `checkpoint f x` is that of `f x`; what to store and what to recompute is a matter of reverse sweeps.

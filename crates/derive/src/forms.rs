@@ -23,6 +23,8 @@ pub const TAYLOR: &str = "taylor";
 /// `D(a -> b) -> a -> D(b) * DeltaState`: the result and the Delta program of one run (K Fig. 12). The reals of the input have the
 /// identifiers from 0 on; the bindings follow, the latest first.
 pub const DELTA_PROGRAM: &str = "delta_program";
+/// `D(a -> b) -> a -> D(b) * TraceState`: the result and the trace term of one run (A Fig. 4 and 5), the latest line first.
+pub const TRACE_PROGRAM: &str = "trace_program";
 
 fn matrix() -> Type {
     Type::array(Type::array(Type::Real))
@@ -53,6 +55,11 @@ pub fn type_of(linker: &Linker, name: &str, modes: &[Mode], types: &[Type]) -> M
             let function = translated(linker, *mode, &Type::Real, &Type::Real)?;
             Type::funs([function, Type::Int, Type::Real], Type::array(Type::Real))
         }
+        (TRACE_PROGRAM, [mode @ Mode::Trace], [a, b]) => {
+            let result = linker.image(rules(*mode, Span::default())?, b);
+            let result = Type::tuple([result, crate::trace::state_type()]);
+            Type::funs([translated(linker, *mode, a, b)?, a.clone()], result)
+        }
         (DELTA_PROGRAM, [Mode::Monadic], [a, b]) => {
             let result = linker.image(rules(Mode::Monadic, Span::default())?, b);
             let result = Type::tuple([result, delta_type::state()]);
@@ -71,6 +78,7 @@ pub fn make(linker: &Linker, name: &str, modes: &[Mode], types: &[Type]) -> Made
         (JACOBIAN, [columns, rows], [a, b]) => jacobian(linker, *columns, *rows, a, b),
         (TAYLOR, [Mode::Tower], []) => Ok(crate::tower::taylor(linker)),
         (DELTA_PROGRAM, [Mode::Monadic], [a, b]) => crate::monadic::delta_program(linker, a, b),
+        (TRACE_PROGRAM, [Mode::Trace], [a, b]) => crate::trace::trace_program(linker, a, b),
         _ => bug!("the wrapper `{name}` of {modes:?} at {types:?}"),
     }
 }

@@ -46,6 +46,7 @@ mod prims;
 mod refusal;
 mod scope;
 mod tower;
+pub mod trace;
 mod types;
 mod typing;
 mod vector;

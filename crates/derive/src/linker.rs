@@ -59,7 +59,7 @@ fn address(lambda: &Arc<Lambda>) -> usize {
 impl Linker {
     pub fn new(program: Arc<Program>, settings: Settings) -> Self {
         let mut kept = Kept::default();
-        let own = [Mode::Monadic].into_iter().filter_map(|m| rules(m, Span::default()).ok());
+        let own = [Mode::Monadic, Mode::Trace].into_iter().filter_map(|m| rules(m, Span::default()).ok());
         for decl in own.flat_map(|mode| mode.declarations()) {
             kept.declarations.insert(decl.name.clone(), Arc::new(decl));
         }

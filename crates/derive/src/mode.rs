@@ -95,6 +95,7 @@ pub fn rules(mode: Mode, span: Span) -> Made<&'static dyn ModeRules> {
         Mode::Delta => Ok(&crate::delta::Delta),
         Mode::Monadic => Ok(&crate::monadic::Monadic),
         Mode::Tower => Ok(&crate::tower::Tower),
-        Mode::Combinator | Mode::Trace => Err(Box::new(Refusal::Unavailable { mode, span })),
+        Mode::Trace => Ok(&crate::trace::Trace),
+        Mode::Combinator => Err(Box::new(Refusal::Unavailable { mode, span })),
     }
 }

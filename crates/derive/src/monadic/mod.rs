@@ -7,36 +7,53 @@
 //!
 //! The translation is in `translate`, the wrapper of Fig. 11 and 15 here, the types and `eval` of Fig. 10 in `delta_type`.
 
+pub mod stateful;
 mod translate;
 
 use crate::custom::{self, CustomRule};
+use crate::dual::partials;
 use crate::forms::with_variables;
 use crate::mode::{Capabilities, ModeRules};
 use crate::scope::Scope;
 use crate::wrappers::{call, COUNT, INIT_VARS, LOOKUP, PRIMAL, SEED, UNFLATTEN};
-use crate::write::{add_int, bind, build, cons, ifold, lambda, nil};
+use crate::write::{add_int, bind, build, cons, ifold, is_one, lambda, nil};
 use crate::{delta_type, Linker, Made};
 use gradus_core::build::At;
-use gradus_core::{Lambda, Mode, Term, Type, TypeDecl};
+use gradus_core::{Lambda, Mode, Prim, Term, Type, TypeDecl};
+use stateful::{with_state, Recorded, Stateful};
 use std::sync::Arc;
 
 pub struct Monadic;
 
 const MODES: [Mode; 1] = [Mode::Monadic];
 
-/// `a * DeltaState`, the result of an `M a`
-fn with_state(ty: Type) -> Type {
-    Type::tuple([ty, delta_type::state()])
-}
-
-/// A state with no bindings, whose next identifier is given.
-fn initial_state(at: At, next: Term) -> Term {
-    at.tuple([next, nil(at, &delta_type::binding())])
-}
-
 /// `deltaLet` of Fig. 10, for a known identifier: the state in which the next identifier is `next` and `id` is bound to `u`.
 fn delta_let(at: At, next: Term, id: Term, u: Term, state: Term) -> Term {
     at.tuple([next, cons(at, &delta_type::binding(), at.tuple([id, u]), at.proj(state, 1))])
+}
+
+impl Stateful for Monadic {
+    /// `DeltaState`
+    fn state(&self) -> Type {
+        delta_type::state()
+    }
+
+    fn initial_state(&self, at: At, next: Term) -> Term {
+        at.tuple([next, nil(at, &delta_type::binding())])
+    }
+
+    /// K Fig. 14: u <- deltaLet (Add (Scale (d1 f) u1) (... (Scale (dn f) un)))
+    fn record(&self, at: At, prim: Prim, args: &[Recorded], id: Term, state: Term) -> (Term, Term) {
+        let primals: Vec<Term> = args.iter().map(|arg| arg.primal().clone()).collect();
+        let mut summands = Vec::new();
+        for (partial, arg) in partials(at, prim, &primals).into_iter().zip(args) {
+            let (Some(partial), Recorded::Active { beside, .. }) = (partial, arg) else { continue };
+            summands.push(((!is_one(&partial)).then_some(partial), beside.clone()));
+        }
+        let next = add_int(at, id.clone(), at.int(1));
+        let u = delta_type::combine(at, summands);
+        (delta_type::var(at, id.clone()), delta_let(at, next, id, u, state))
+    }
 }
 
 impl ModeRules for Monadic {
@@ -55,7 +72,7 @@ impl ModeRules for Monadic {
 
     /// D(A -> B) = D(A) -> M D(B)
     fn arrow(&self, from: Type, to: Type) -> Type {
-        Type::funs([from, delta_type::state()], with_state(to))
+        stateful::arrow(self, from, to)
     }
 
     fn declarations(&self) -> Vec<TypeDecl> {
@@ -71,16 +88,15 @@ impl ModeRules for Monadic {
     }
 
     fn lambda(&self, linker: &Linker, scope: &Scope, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
-        translate::lambda(self, linker, scope, lambda)
+        stateful::lambda(self, linker, scope, lambda)
     }
 
     fn value(&self, linker: &Linker, scope: &Scope, term: &Term) -> Made<Term> {
-        translate::value(self, linker, scope, term)
+        stateful::value(self, linker, scope, term)
     }
 
-    /// The application binds nothing, so the state that it is given does not matter.
     fn partial_application(&self, at: At, function: Term, argument: Term) -> Term {
-        at.proj(at.apps(function, [argument, initial_state(at, at.int(0))]), 0)
+        stateful::partial_application(self, at, function, argument)
     }
 
     fn helper(&self, name: &str) -> Option<(Type, Term)> {
@@ -109,8 +125,8 @@ impl ModeRules for Monadic {
         Ok(lambda(at, "f", &function, |f| {
             lambda(at, "x", from, |x| {
                 with_variables(at, self, linker, from, x, |s0, count| {
-                    let run = at.apps(f, [s0.clone(), initial_state(at, count)]);
-                    bind(at, "run", &with_state(result.clone()), run, |run| {
+                    let run = at.apps(f, [s0.clone(), self.initial_state(at, count)]);
+                    bind(at, "run", &with_state(self, result.clone()), run, |run| {
                         bind(at, "t", &result, at.proj(run.clone(), 0), |t| {
                             bind(at, "state", &delta_type::state(), at.proj(run, 1), |state| {
                                 let value = call(at, PRIMAL, &MODES, to, [t.clone()]);
@@ -209,7 +225,9 @@ pub fn delta_program(linker: &Linker, from: &Type, to: &Type) -> Made<Term> {
     let function = linker.image(&Monadic, &Type::fun(from.clone(), to.clone()));
     Ok(lambda(at, "f", &function, |f| {
         lambda(at, "x", from, |x| {
-            with_variables(at, &Monadic, linker, from, x, |s0, count| at.apps(f, [s0, initial_state(at, count)]))
+            with_variables(at, &Monadic, linker, from, x, |s0, count| {
+                at.apps(f, [s0, Monadic.initial_state(at, count)])
+            })
         })
     }))
 }

@@ -7,16 +7,15 @@
 //! the block ends, so that a call there stays a tail call. The state is only threaded through what can bind: a block
 //! that leaves it as it was is an ordinary term.
 
-use super::{delta_let, initial_state, with_state, Monadic};
+use super::stateful::{with_state, Recorded, Stateful};
 use crate::activity::Activity;
-use crate::delta_type;
-use crate::dual::{constant_image, image_of_global, lifted_again, one_type, partials};
+use crate::dual::{constant_image, image_of_global, lifted_again, one_type};
 use crate::mode::ModeRules;
 use crate::primal::{primal, Translator};
 use crate::prims::{treatment, Treatment};
 use crate::scope::Scope;
 use crate::typing::result_type;
-use crate::write::{add_int, bind, build_with_state, ifold, is_one, lambda as function, watched_prim, Lets};
+use crate::write::{bind, build_with_state, ifold, lambda as function, watched_prim, Lets};
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
 use gradus_core::traverse::with_stack;
@@ -24,14 +23,15 @@ use gradus_core::{Arm, Global, Lambda, Literal, Prim, Term, TermKind, Type, Type
 use gradus_source::bug;
 use std::sync::Arc;
 
-pub fn lambda(mode: &Monadic, linker: &Linker, scope: &Scope, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
+pub fn lambda(mode: &dyn Stateful, linker: &Linker, scope: &Scope, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
     let activity = Activity::of(linker, scope, &lambda.body);
-    let state = initial_state(At(lambda.body.span), At(lambda.body.span).int(0));
+    let at = At(lambda.body.span);
+    let state = mode.initial_state(at, at.int(0));
     Translation { mode, linker, scope, activity, lets: Lets::default(), state }.lambda(lambda)
 }
 
 /// D of a term that binds nothing.
-pub fn value(mode: &Monadic, linker: &Linker, scope: &Scope, term: &Term) -> Made<Term> {
+pub fn value(mode: &dyn Stateful, linker: &Linker, scope: &Scope, term: &Term) -> Made<Term> {
     let at = At(term.span);
     let activity = Activity::of(linker, scope, term);
     let state = Var::fresh("s");
@@ -48,7 +48,7 @@ fn is_variable(term: &Term, var: &Var) -> bool {
 }
 
 struct Translation<'a> {
-    mode: &'a Monadic,
+    mode: &'a dyn Stateful,
     linker: &'a Linker,
     scope: &'a Scope,
     activity: Activity,
@@ -137,9 +137,9 @@ impl Translation<'_> {
 
     /// `x <- pair`: takes the result and the state out of a computation.
     fn run(&mut self, at: At, ty: &Type, pair: Term) -> Term {
-        let pair = self.bind(at, "r", &with_state(ty.clone()), pair);
+        let pair = self.bind(at, "r", &with_state(self.mode, ty.clone()), pair);
         let value = self.bind(at, "v", ty, at.proj(pair.clone(), 0));
-        self.state = self.bind(at, "s", &delta_type::state(), at.proj(pair, 1));
+        self.state = self.bind(at, "s", &self.mode.state(), at.proj(pair, 1));
         value
     }
 
@@ -152,7 +152,7 @@ impl Translation<'_> {
         let at = At(l.body.span);
         let state = Var::fresh("s");
         let body = self.computation_block(at.var(&state), &l.body)?;
-        let body = at.lambda(&state, delta_type::state(), body);
+        let body = at.lambda(&state, self.mode.state(), body);
         let origin = Some((self.mode.mode(), l.clone()));
         Ok(Arc::new(Lambda { param: l.param.clone(), ty: self.ty(&l.ty), body, origin }))
     }
@@ -362,6 +362,8 @@ impl Translation<'_> {
             Treatment::StopGradient => {
                 let ty = one_type(types);
                 let value = primal(self, &args[0], &ty)?;
+                // Still cut off from the modes outside.
+                let value = at.prim_at(prim, types.clone(), [value]);
                 wrappers::lift(self.linker, at, self.mode.mode(), &ty, value)
             }
             // Only the native backend stores less for a checkpoint; here the bindings are kept, so the value is all there is to it.
@@ -375,17 +377,16 @@ impl Translation<'_> {
         }
     }
 
-    /// K Fig. 14: D(f) = fun (x1, u1) .. (xn, un) -> do { u <- deltaLet (Add (Scale (d1 f) u1) ..); pure (f x1 .. xn, Var u) }
+    /// K Fig. 14: D(f) = fun (x1, u1) .. (xn, un) -> do { u <- record f; pure (f x1 .. xn, u) }
     fn smooth(&mut self, at: At, prim: Prim, args: &[Term]) -> Made<Term> {
         let info = prim.info();
-        let (mut primals, mut deltas) = (Vec::new(), Vec::new());
+        let mut recorded = Vec::new();
         for (arg, ty) in args.iter().zip(&info.params) {
             if *ty != Type::Real || self.activity.is_constant(arg) {
                 let value = primal(self, arg, ty)?;
-                primals.push(self.bind(at, "x", ty, value));
-                deltas.push(None);
+                recorded.push(Recorded::Constant { primal: self.bind(at, "x", ty, value), ty: ty.clone() });
             } else {
-                let (x, u) = match self.value(arg)? {
+                let (x, beside) = match self.value(arg)? {
                     // The pair that an operation just made need not be made.
                     dual if matches!(&*dual.kind, TermKind::Tuple(_)) => match &*dual.kind {
                         TermKind::Tuple(parts) => (parts[0].clone(), parts[1].clone()),
@@ -396,25 +397,18 @@ impl Translation<'_> {
                         (at.proj(dual.clone(), 0), at.proj(dual, 1))
                     }
                 };
-                primals.push(self.bind(at, "x", &Type::Real, x));
-                deltas.push(Some(u));
+                recorded.push(Recorded::Active { primal: self.bind(at, "x", &Type::Real, x), beside });
             }
         }
-        let value = self.bind(at, "y", &Type::Real, watched_prim(at, prim, [], primals.clone()));
-        let mut summands = Vec::new();
-        for (partial, delta) in partials(at, prim, &primals).into_iter().zip(deltas) {
-            let (Some(partial), Some(delta)) = (partial, delta) else { continue };
-            summands.push(((!is_one(&partial)).then_some(partial), delta));
-        }
-        if summands.is_empty() {
+        let primals = recorded.iter().map(|arg| arg.primal().clone()).collect();
+        let value = self.bind(at, "y", &Type::Real, watched_prim(at, prim, [], primals));
+        if !recorded.iter().any(|arg| matches!(arg, Recorded::Active { .. })) {
             return Ok(self.mode.constant(at, value));
         }
-        let u = delta_type::combine(at, summands);
         let id = self.bind(at, "id", &Type::Int, at.proj(self.state.clone(), 0));
-        let next = add_int(at, id.clone(), at.int(1));
-        let state = delta_let(at, next, id.clone(), u, self.state.clone());
-        self.state = self.bind(at, "s", &delta_type::state(), state);
-        Ok(at.tuple([value, delta_type::var(at, id)]))
+        let (beside, state) = self.mode.record(at, prim, &recorded, id, self.state.clone());
+        self.state = self.bind(at, "s", &self.mode.state(), state);
+        Ok(at.tuple([value, beside]))
     }
 
     /// K section 10.2: D(build) = fun x -> sequence (build x)
@@ -429,7 +423,7 @@ impl Translation<'_> {
                 let pure = block.leaves(&state);
                 let body = match pure {
                     true => block.pure(at),
-                    false => at.lambda(&state, delta_type::state(), block.computation(at)),
+                    false => at.lambda(&state, self.mode.state(), block.computation(at)),
                 };
                 let item = at.lambda(&l.param, Type::Int, body);
                 if pure {
@@ -441,8 +435,7 @@ impl Translation<'_> {
         };
         let item = self.bind(at, "f", &self.mode.arrow(Type::Int, image.clone()), item);
         let state = self.state.clone();
-        let pair =
-            build_with_state(at, &image, &delta_type::state(), size, state, |i, s| at.apps(item.clone(), [i, s]));
+        let pair = build_with_state(at, &image, &self.mode.state(), size, state, |i, s| at.apps(item.clone(), [i, s]));
         Ok(self.run(at, &Type::array(image), pair))
     }
 
@@ -454,11 +447,11 @@ impl Translation<'_> {
         let step = self.value(&args[1])?;
         let step = self.bind(at, "f", &self.mode.arrow(Type::Int, step_type.clone()), step);
         let initial = self.value(&args[2])?;
-        let pair_type = with_state(image.clone());
+        let pair_type = with_state(self.mode, image.clone());
         let start = at.tuple([initial, self.state.clone()]);
         let pair = ifold(at, &pair_type, count, start, |i, pair| {
             let first = at.apps(step, [i, at.proj(pair.clone(), 1)]);
-            bind(at, "r", &with_state(step_type), first, |r| {
+            bind(at, "r", &with_state(self.mode, step_type), first, |r| {
                 at.apps(at.proj(r.clone(), 0), [at.proj(pair, 0), at.proj(r, 1)])
             })
         });
@@ -473,10 +466,10 @@ impl Translation<'_> {
         let step = self.value(&args[0])?;
         let step = self.bind(at, "f", &self.mode.arrow(from.clone(), either.clone()), step);
         let initial = self.value(&args[1])?;
-        let (going, done) = (with_state(from.clone()), with_state(to.clone()));
+        let (going, done) = (with_state(self.mode, from.clone()), with_state(self.mode, to.clone()));
         let body = function(at, "pair", &going, |pair| {
             let run = at.apps(step, [at.proj(pair.clone(), 0), at.proj(pair, 1)]);
-            bind(at, "r", &with_state(either), run, |r| {
+            bind(at, "r", &with_state(self.mode, either), run, |r| {
                 let arms = [(0, &from), (1, &to)].map(|(tag, ty)| {
                     let var = Var::fresh("x");
                     let both = at.tuple([at.var(&var), at.proj(r.clone(), 1)]);
