@@ -148,7 +148,7 @@ impl Infer {
         // Its parameters are its own, whatever declaration is being read.
         let outer = std::mem::take(&mut self.type_vars);
         let scheme = self.declared_params(decl);
-        let ty = self.type_expr(body, SizeNames::Unknown);
+        let ty = self.bounded_type(body);
         self.type_vars = outer;
         let body = Arc::new(self.store.close(&[ty], &scheme));
         if !self.pending_aliases.contains_key(&decl.name.name) {

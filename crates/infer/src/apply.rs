@@ -76,7 +76,7 @@ impl Infer {
             }
             if params.is_empty() {
                 match self.store.shape(at) {
-                    Node::Unbound(_) => {
+                    Node::Unbound(kind) if !kind.number => {
                         let (from, to) = (self.store.fresh(), self.store.fresh());
                         let function = self.store.fun(from, to);
                         self.agree(at, function, head, &Why::Wanted);
@@ -241,7 +241,8 @@ impl Infer {
                 let exp = self.written(arg);
                 let pair = types.len() > 1 && given == 1 && {
                     let ty = self.ty(exp);
-                    matches!(self.store.shape(ty), Node::Tuple(_) | Node::Unbound(_) | Node::Error)
+                    let number = self.store.kind(ty).is_some_and(|kind| kind.number);
+                    !number && matches!(self.store.shape(ty), Node::Tuple(_) | Node::Unbound(_) | Node::Error)
                 };
                 if !pair {
                     let error = TypeError::ConstructorArity { name, expected: types.len(), given, span };

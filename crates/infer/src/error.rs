@@ -12,6 +12,12 @@ pub enum Why {
         index: usize,
         head: Span,
     },
+    /// The result of a function that is an argument.
+    Result {
+        function: Option<Symbol>,
+        index: usize,
+        head: Span,
+    },
     Operand {
         op: &'static str,
         at: Span,

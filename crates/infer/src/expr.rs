@@ -104,7 +104,9 @@ impl Infer {
             ExprKind::Open(path, body) => self.with_opened(path, |this| this.synth_with(body, hint)),
             ExprKind::If(..) | ExprKind::Match(..) => {
                 let ty = self.store.fresh();
-                self.check(expr, ty, &Why::Wanted)
+                let exp = self.check(expr, ty, &Why::Wanted);
+                self.store.settle_soft(ty);
+                exp
             }
             ExprKind::Tuple(parts) => {
                 let parts: Vec<Exp> = parts.iter().map(|part| self.synth(part)).collect();
@@ -216,6 +218,7 @@ impl Infer {
                 }
             })
             .collect();
+        self.store.settle_soft(element);
         (items, element)
     }
 
@@ -300,7 +303,7 @@ impl Infer {
         let (from, to) = self.split_function(expected);
         let local = self.tree.local("x".into(), from, span);
         let scrutinee = self.tree.exp(ExpKind::Local(local, [].into()), from, span);
-        let body = self.arms(scrutinee, arms, to, why, span);
+        let body = self.arms(scrutinee, arms, to, &of_result(why), span);
         let pattern = self.tree.pat(PatKind::Bind(local, None), from, span);
         let param = Param { pattern, ty: from, checks: Vec::new(), binds: Vec::new(), span };
         let ty = self.store.fun(from, to);
@@ -349,7 +352,7 @@ impl Infer {
         }
         self.no_variable_twice(&reading);
         let body = match rest {
-            Some(result) if made.len() == params.len() => self.check(body, result, why),
+            Some(result) if made.len() == params.len() => self.check(body, result, &of_result(why)),
             _ => self.synth(body),
         };
         self.leave(depth);
@@ -399,5 +402,15 @@ impl Infer {
             return Ty::ERROR;
         }
         ty
+    }
+}
+
+/// Why the result of a function that is an argument has its type.
+fn of_result(why: &Why) -> Why {
+    match why {
+        Why::Argument { function, index, head } => {
+            Why::Result { function: function.clone(), index: *index, head: *head }
+        }
+        other => other.clone(),
     }
 }

@@ -101,7 +101,7 @@ impl Infer {
     pub fn report(&mut self, error: TypeError) {
         if error.is_warning() {
             self.warnings.push(error);
-        } else if !self.errors.contains(&error) {
+        } else if !self.errors.iter().rev().take(20).any(|other| *other == error) {
             self.errors.push(error);
         }
     }
@@ -219,7 +219,25 @@ impl Infer {
                 TypeError::NotData { ty: self.show(whole), function: self.show(function), why, span }
             }
             Clash::NotNumber(ty) => {
-                TypeError::NotNumber { ty: self.show(ty), why, span, from: self.store.origin(actual) }
+                let given_number = self.store.kind(actual).is_some();
+                let operand = matches!(why, Why::Operand { .. } | Why::OtherOperand { .. });
+                let missing_arguments = if given_number { 0 } else { self.arguments_to_number(ty) };
+                if operand && !given_number && missing_arguments == 0 {
+                    let from = self.store.origin(actual);
+                    return self.report(TypeError::NotNumber { ty: self.show(ty), why, span, from });
+                }
+                let elsewhere = |place: Option<Span>| place.filter(|place| *place != span);
+                TypeError::Mismatch(Box::new(Mismatch {
+                    span,
+                    actual: self.show(actual),
+                    expected: self.show(expected),
+                    parts: None,
+                    actual_from: elsewhere(self.store.origin(actual)),
+                    expected_from: elsewhere(self.store.origin(expected)),
+                    why,
+                    what,
+                    missing_arguments,
+                }))
             }
             Clash::Sizes(a, e) => TypeError::SizesDiffer {
                 actual: show_size(&self.store, a),
@@ -250,6 +268,20 @@ impl Infer {
             count
         } else {
             0
+        }
+    }
+
+    /// How many arguments make a number of a function; 0 if none do.
+    fn arguments_to_number(&mut self, ty: Ty) -> usize {
+        let (mut count, mut at) = (0, ty);
+        while let Node::Fun(_, to) = self.store.shape(at) {
+            count += 1;
+            at = to;
+        }
+        match self.store.shape(at) {
+            Node::Int | Node::Real => count,
+            Node::Unbound(kind) if kind.number => count,
+            _ => 0,
         }
     }
 

@@ -33,7 +33,10 @@ impl Infer {
         let near = if self.tables.modules.contains_key(&module.name) {
             None
         } else {
-            nearest(&module.name, self.imported.iter().map(|name| &**name))
+            nearest(
+                &module.name,
+                self.imported.iter().filter(|m| self.tables.modules.contains_key(*m)).map(|name| &**name),
+            )
         };
         self.report(TypeError::UnknownModule { name: module.name.clone(), near, span: module.span });
         Err(())

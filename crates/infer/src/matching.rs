@@ -490,7 +490,12 @@ impl<'l, 'a> Matcher<'l, 'a> {
             match &info.fact {
                 Fact::Anything => "_".to_string(),
                 Fact::Constructor(id, tag, args) => {
-                    let args = args.iter().map(|arg| self.example(*arg, true)).collect();
+                    let list = &*self.lower.declared.constructor_name(*id, *tag) == "::";
+                    let args = args
+                        .iter()
+                        .enumerate()
+                        .map(|(i, arg)| self.example(*arg, args.len() == 1 || list && i == 0))
+                        .collect();
                     self.constructor_example(*id, *tag, args, argument)
                 }
                 Fact::NotConstructors(id, tags) => {

@@ -144,8 +144,9 @@ impl Inferred {
 
     /// The definitions of the program's file, in order.
     pub fn own_definitions(&self) -> impl Iterator<Item = Symbol> + '_ {
-        let own = self.program.defs.values().filter(|def| def.module == self.module && !def.name.starts_with('_'));
-        own.map(|def| def.name.clone())
+        let own = self.program.defs.values().filter(|def| def.module == self.module);
+        // Not those that a later definition of the same name hides.
+        own.map(|def| def.name.clone()).filter(|name| self.scope.values.contains_key(name))
     }
 }
 

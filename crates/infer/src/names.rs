@@ -74,8 +74,9 @@ pub struct Global {
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     let length = name.chars().count();
     let allowed = match length {
-        0..=2 => 1,
-        3..=5 => 2,
+        0..=1 => 0,
+        2..=4 => 1,
+        5..=7 => 2,
         _ => 3,
     };
     let mut best: Option<(usize, &str)> = None;
@@ -93,8 +94,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     best.map(|(_, candidate)| candidate.to_string())
 }
 
-/// Damerau-Levenshtein: insertions, deletions, replacements, exchanges of neighbours. Case counts half as nothing: names that differ in
-/// case only are nearest.
+/// Damerau-Levenshtein: insertions, deletions, replacements, exchanges of neighbours. Case does not count.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) =
         (a.chars().flat_map(char::to_lowercase).collect(), b.chars().flat_map(char::to_lowercase).collect());

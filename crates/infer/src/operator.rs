@@ -49,6 +49,8 @@ impl Infer {
         let arith = |this: &mut Self, arith: Arith| {
             let ty = this.store.number();
             let left = this.flow(left, ty, &one);
+            // One wrong operand is told once.
+            let ty = if this.ty(left) == Ty::ERROR { Ty::ERROR } else { ty };
             let right = this.flow(right, ty, &other);
             this.tree.exp(ExpKind::Arith(arith, ty, vec![left, right]), ty, span)
         };
@@ -133,6 +135,7 @@ impl Infer {
     fn on_data(&mut self, prim: Prim, left: Exp, right: Exp, one: &Why, other: &Why, span: Span) -> Exp {
         let ty = self.store.fresh_of(Kind { data: true, ..Kind::default() });
         let left = self.flow(left, ty, one);
+        let ty = if self.ty(left) == Ty::ERROR { Ty::ERROR } else { ty };
         let right = self.flow(right, ty, other);
         let result = match prim {
             Prim::VectorAdd | Prim::VectorSub => ty,

@@ -59,6 +59,7 @@ impl Closed {
             Ty::BOOL => Node::Bool,
             Ty::STRING => Node::String,
             Ty::UNIT => Node::Unit,
+            Ty::ERROR => Node::Error,
             _ => self.nodes.get((ty.0 - Ty::CONSTANTS.min(ty.0)) as usize).cloned().unwrap_or(Node::Error),
         }
     }
@@ -264,6 +265,36 @@ impl Store {
                 }
             }
             children(&node, &mut |child, flip| self.settle_sizes(child, supplied != flip, seen));
+        })
+    }
+
+    /// No more values come in: soft sizes are what was seen.
+    pub fn settle_soft(&mut self, ty: Ty) {
+        let ty = self.find(ty);
+        if self.level_of(ty) == 0 {
+            return;
+        }
+        with_stack(|| match self.node(ty).clone() {
+            Node::Array(element, size) => {
+                if let Size::Var(v) = self.size(size) {
+                    if let SizeNode::Soft { hint, .. } = self.sizes[v as usize] {
+                        self.sizes[v as usize] = SizeNode::Link(hint);
+                    }
+                }
+                self.settle_soft(element);
+            }
+            Node::Tuple(parts) => parts.iter().for_each(|part| self.settle_soft(*part)),
+            Node::Unbound(_)
+            | Node::Link(_)
+            | Node::Quantified(_)
+            | Node::Named(..)
+            | Node::Fun(..)
+            | Node::Real
+            | Node::Int
+            | Node::Bool
+            | Node::String
+            | Node::Unit
+            | Node::Error => {}
         })
     }
 

@@ -102,7 +102,7 @@ impl TypeError {
                         "E0203",
                         format!("{what} is not a function, but is applied to {}", count(*given, "argument")),
                     )
-                    .label(*span, format!("this is a `{ty}`"))
+                    .label(*span, format!("this has type `{ty}`"))
                     .help("is an operator, a comma or a semicolon missing before the argument?");
                 }
                 let what = function.as_ref().map_or("this function".to_string(), |name| format!("`{name}`"));
@@ -119,33 +119,24 @@ impl TypeError {
                 let label = if ty == function {
                     format!("this is a function, `{ty}`")
                 } else {
-                    format!("this is a `{ty}`, with the function `{function}` inside")
+                    format!("this has type `{ty}`, with the function `{function}` inside")
                 };
                 Diagnostic::error("E0205", format!("{what} works on data only, and a function is not data"))
                     .label(*span, label)
                     .note("data types have no function inside: numbers, booleans, strings, and tuples, records, variants, lists and arrays of data")
             }
             TypeError::NotNumber { ty, why, span, from } => {
-                let what = match why {
-                    Why::Operand { op, .. } | Why::OtherOperand { op, .. } => format!("`{op}` works on"),
-                    Why::Pattern { .. } => "a numeral is one of the".to_string(),
-                    _ => "a numeral is used here; it is one of the".to_string(),
-                };
-                let mut said = Diagnostic::error("E0206", format!("{what} numbers, `int` or `real`, not on `{ty}`"))
-                    .label(*span, format!("this is a `{ty}`"));
-                if !matches!(why, Why::Operand { .. } | Why::OtherOperand { .. }) {
-                    said.message = format!("expected `{ty}`, found a number");
-                    said.labels[0].text = "this is a number".to_string();
-                }
-                if let Some(from) = from.filter(|from| from != span) {
-                    said = said.label(from, format!("it is a `{ty}` because of this"));
-                }
-                let plus = matches!(why, Why::Operand { op: "+", .. } | Why::OtherOperand { op: "+", .. });
                 let op = match why {
                     Why::Operand { op, .. } | Why::OtherOperand { op, .. } => *op,
-                    _ => "",
+                    _ => "arithmetic",
                 };
-                if plus && ty == "string" {
+                let mut said =
+                    Diagnostic::error("E0206", format!("`{op}` works on numbers, `int` or `real`, not on `{ty}`"))
+                        .label(*span, format!("this has type `{ty}`"));
+                if let Some(from) = from.filter(|from| from != span) {
+                    said = said.label(from, format!("it has type `{ty}` because of this"));
+                }
+                if op == "+" && ty == "string" {
                     said = said.help("strings are joined by `string_append a b`");
                 } else if ty.ends_with(']') || ty.contains(" * ") {
                     match op {
@@ -201,7 +192,7 @@ impl TypeError {
             }
             TypeError::NotARecord { ty, field, span } => {
                 Diagnostic::error("E0213", format!("`.{field}` reads a field of a record, and `{ty}` is not a record"))
-                    .label(*span, format!("this is a `{ty}`"))
+                    .label(*span, format!("this has type `{ty}`"))
             }
             TypeError::EmptyRecord { span } => Diagnostic::error("E0213", "a record has at least one field")
                 .label(*span, "nothing tells which record this is"),
@@ -273,7 +264,7 @@ impl TypeError {
             TypeError::SizesDiffer { actual, expected, actual_type, expected_type, why, span, variable } => {
                 let said =
                     Diagnostic::error("E0401", format!("array sizes differ: {actual} here, but {expected} is needed"))
-                        .label(*span, format!("this is a `{actual_type}`"));
+                        .label(*span, format!("this has type `{actual_type}`"));
                 let said = because(said, why, expected_type);
                 if *variable {
                     said.help("a size variable stands for any size that the caller chooses; write `[]` for a size that is checked when the program runs")
@@ -302,7 +293,7 @@ impl TypeError {
                         .label(*span, format!("`{name}` has type `{ty}`"))
                         .note(format!("`{word} {name}` takes {shape}"));
                 if *takes > 0 {
-                    said.help(format!("for all {} of `{name}` the rule takes {needs}", count(*takes, "parameter")))
+                    said.help(format!("`{name}` takes {}, so its rule takes {needs}", count(*takes, "parameter")))
                 } else {
                     said
                 }
@@ -327,31 +318,37 @@ fn because(said: Diagnostic, why: &Why, expected: &str) -> Diagnostic {
     match why {
         Why::Argument { function, index, head } => {
             let name = function.as_ref().map_or("this function".to_string(), |name| format!("`{name}`"));
-            said.label(*head, format!("argument {index} of {name} is a `{expected}`"))
+            said.label(*head, format!("argument {index} of {name} has type `{expected}`"))
         }
-        Why::Operand { op, at } => said.label(*at, format!("`{op}` needs a `{expected}` there")),
+        Why::Result { function, index, head } => {
+            let name = function.as_ref().map_or("this function".to_string(), |name| format!("`{name}`"));
+            said.label(*head, format!("argument {index} of {name} is a function with the result `{expected}`"))
+        }
+        Why::Operand { op, at } => said.label(*at, format!("`{op}` needs `{expected}` here")),
         Why::OtherOperand { op, first } => {
-            said.label(*first, format!("the other side of `{op}` is a `{expected}`, and both must be the same"))
+            said.label(*first, format!("the other side of `{op}` has type `{expected}`, and both must be the same"))
         }
         Why::Branch { first } => {
-            said.label(*first, format!("the first branch is a `{expected}`, and both must be the same"))
+            said.label(*first, format!("the first branch has type `{expected}`, and both must be the same"))
         }
-        Why::Arm { first } => said.label(*first, format!("the first case is a `{expected}`, and all must be the same")),
+        Why::Arm { first } => {
+            said.label(*first, format!("the first case has type `{expected}`, and all must be the same"))
+        }
         Why::Element { first } => {
-            said.label(*first, format!("the first element is a `{expected}`, and all must be the same"))
+            said.label(*first, format!("the first element has type `{expected}`, and all must be the same"))
         }
         Why::Annotation { at } => said.label(*at, format!("`{expected}` is written here")),
-        Why::Pattern { value: Some(value) } => said.label(*value, format!("the value is a `{expected}`")),
+        Why::Pattern { value: Some(value) } => said.label(*value, format!("the value has type `{expected}`")),
         Why::Rule { function, rule } => said.note(format!("a rule of `{function}` must have the type `{rule}`")),
         Why::Condition => said.note("a condition is a `bool`"),
         Why::Guard => said.note("the guard of a case is a `bool`"),
         Why::Check => said.note("`check` takes a `bool` that must hold"),
         Why::Index => said.note("an index is an `int`"),
         Why::Bound => said.note("the number of elements is an `int`"),
-        Why::Field { name, record } => said.note(format!("the field `{name}` of `{record}` is a `{expected}`")),
+        Why::Field { name, record } => said.note(format!("the field `{name}` of `{record}` has type `{expected}`")),
         Why::Record { field } => said.note(format!("`{field}` is a field of `{expected}`")),
-        Why::ConstructorArgument { name } => said.note(format!("the constructor `{name}` takes a `{expected}` here")),
-        Why::Recursion { name } => said.note(format!("`{name}` is used as a `{expected}` in its own definition")),
+        Why::ConstructorArgument { name } => said.note(format!("the constructor `{name}` takes `{expected}` here")),
+        Why::Recursion { name } => said.note(format!("`{name}` is used as `{expected}` in its own definition")),
         Why::Pattern { value: None } | Why::Wanted => said,
     }
 }
@@ -372,15 +369,15 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
                 m.actual
             ),
         )
-        .label(m.span, format!("this is a `{}`", m.actual));
+        .label(m.span, format!("this has type `{}`", m.actual));
         return because(said, &m.why, &m.expected);
     }
     let code = if numbers { "E0207" } else { "E0201" };
     let mut said = Diagnostic::error(code, format!("expected `{}`, found `{}`", m.expected, m.actual));
     said = match &m.what {
-        Expression::Variable(name) => said.label(m.span, format!("`{name}` is a `{}`", m.actual)),
+        Expression::Variable(name) => said.label(m.span, format!("`{name}` has type `{}`", m.actual)),
         Expression::Pattern => said.label(m.span, format!("this pattern is for a `{}`", m.actual)),
-        Expression::RealLiteral(_) | Expression::Other => said.label(m.span, format!("this is a `{}`", m.actual)),
+        Expression::RealLiteral(_) | Expression::Other => said.label(m.span, format!("this has type `{}`", m.actual)),
     };
     said = because(said, &m.why, &m.expected);
     if let Some((actual, expected)) = &m.parts {
@@ -388,7 +385,7 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
     }
     let told = |said: &Diagnostic, place: Span| said.labels.iter().any(|label| label.span == place);
     if let Some(from) = m.actual_from.filter(|from| !told(&said, *from)) {
-        said = said.label(from, format!("it is a `{}` because of this", m.actual));
+        said = said.label(from, format!("it has type `{}` because of this", m.actual));
     }
     if let Some(from) = m.expected_from.filter(|from| !told(&said, *from)) {
         said = said.label(from, format!("`{}` is expected because of this", m.expected));
