@@ -6,7 +6,7 @@
 
 use crate::activity::Activity;
 use crate::mode::ModeRules;
-use crate::primal::{primal, Translator};
+use crate::primal::{of_primals, primal, Translator};
 use crate::prims::{treatment, Treatment};
 use crate::scope::Scope;
 use crate::write::{is_one, watched_prim, Lets};
@@ -217,11 +217,7 @@ impl<V: Vect> Dual<'_, V> {
     fn prim(&mut self, at: At, prim: Prim, types: &Arc<[Type]>, args: &[Term]) -> Made<Term> {
         match treatment(prim) {
             Treatment::Smooth => self.smooth(at, prim, args),
-            Treatment::Primal => {
-                let params = prim.info().params_at(types);
-                let primals: Made<Vec<_>> = args.iter().zip(&params).map(|(arg, ty)| primal(self, arg, ty)).collect();
-                Ok(watched_prim(at, prim, types.clone(), primals?))
-            }
+            Treatment::Primal => of_primals(self, at, prim, types, args),
             // C Fig. 8 and 10, N Fig. 4.9: D(op e) = op D(e). The iterations too: their functions are translated functions.
             Treatment::Structural | Treatment::Build | Treatment::Ifold | Treatment::Iterate => {
                 Ok(at.prim_at(prim, self.tys(types), self.terms(args)?))

@@ -11,7 +11,8 @@ use crate::prims::{treatment, Treatment};
 use crate::write::watched_prim;
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
-use gradus_core::{Term, TermKind, Type};
+use gradus_core::{Arm, Prim, Term, TermKind, Type};
+use std::sync::Arc;
 
 /// A translation of terms under way.
 pub trait Translator {
@@ -31,12 +32,7 @@ pub fn primal(translator: &mut dyn Translator, term: &Term, ty: &Type) -> Made<T
         match treatment(*prim) {
             // The vector-space operations walk over their arguments anyway.
             Treatment::Smooth | Treatment::Primal | Treatment::Polytypic(_) => {
-                let params = prim.info().params_at(types);
-                let mut primals = Vec::new();
-                for (arg, param) in args.iter().zip(&params) {
-                    primals.push(primal(translator, arg, param)?);
-                }
-                return Ok(watched_prim(At(term.span), *prim, types.clone(), primals));
+                return of_primals(translator, At(term.span), *prim, types, args);
             }
             Treatment::Structural
             | Treatment::Build
@@ -48,4 +44,46 @@ pub fn primal(translator: &mut dyn Translator, term: &Term, ty: &Type) -> Made<T
     }
     let image = translator.image(term)?;
     wrappers::primal(translator.linker(), At(term.span), translator.rules(), ty, image)
+}
+
+/// A primitive applied to the primal parts of its arguments.
+pub fn of_primals(
+    translator: &mut dyn Translator,
+    at: At,
+    prim: Prim,
+    types: &Arc<[Type]>,
+    args: &[Term],
+) -> Made<Term> {
+    if let Some(test) = test_of_constructor(translator, at, prim, args)? {
+        return Ok(test);
+    }
+    let mut primals = Vec::new();
+    for (arg, param) in args.iter().zip(&prim.info().params_at(types)) {
+        primals.push(primal(translator, arg, param)?);
+    }
+    Ok(watched_prim(at, prim, types.clone(), primals))
+}
+
+/// `xs = []` looks at one constructor, and must not cost a walk over `xs` to take its primal part.
+fn test_of_constructor(translator: &mut dyn Translator, at: At, prim: Prim, args: &[Term]) -> Made<Option<Term>> {
+    let equal = match prim {
+        Prim::Equal => true,
+        Prim::NotEqual => false,
+        _ => return Ok(None),
+    };
+    let without_arguments = |term: &Term| match &*term.kind {
+        TermKind::Construct { tag, args, .. } if args.is_empty() => Some(*tag),
+        _ => None,
+    };
+    let (tag, other) = match args {
+        [a, b] => match (without_arguments(a), without_arguments(b)) {
+            (_, Some(tag)) => (tag, a),
+            (Some(tag), None) => (tag, b),
+            (None, None) => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    let image = translator.image(other)?;
+    let arm = Arm { tag, vars: vec![], body: at.bool(equal) };
+    Ok(Some(at.case(image, vec![arm], Some(at.bool(!equal)))))
 }

@@ -11,7 +11,7 @@ use super::stateful::{with_state, Recorded, Stateful};
 use crate::activity::Activity;
 use crate::dual::{constant_image, image_of_global, lifted_again, one_type};
 use crate::mode::ModeRules;
-use crate::primal::{primal, Translator};
+use crate::primal::{of_primals, primal, Translator};
 use crate::prims::{treatment, Treatment};
 use crate::scope::Scope;
 use crate::typing::result_type;
@@ -338,11 +338,7 @@ impl Translation<'_> {
         match treatment(prim) {
             Treatment::Smooth => self.smooth(at, prim, args),
             // D(+_Z) = pure (fun (x, y) -> pure (x + y)), and N Fig. 4.9: D(sign r) = sign (fst D(r))
-            Treatment::Primal => {
-                let params = prim.info().params_at(types);
-                let primals: Made<Vec<_>> = args.iter().zip(&params).map(|(arg, ty)| primal(self, arg, ty)).collect();
-                Ok(watched_prim(at, prim, types.clone(), primals?))
-            }
+            Treatment::Primal => of_primals(self, at, prim, types, args),
             // K section 10.2: D(index) = pure (fun x -> pure (index x))
             Treatment::Structural => Ok(at.prim_at(prim, self.tys(types), self.values(args)?)),
             Treatment::Build => self.build(at, &one_type(types), args),

@@ -1,0 +1,138 @@
+//! Gradus text to values, in a mode: what the tests of this crate share.
+
+use gradus_core::{Mode, Type};
+use gradus_derive::{Linker, Settings};
+use gradus_infer::{imports, infer_expr, infer_program, Inferred, ModuleSource};
+use gradus_reference::{Data, Machine, Options, Report};
+use gradus_source::FileId;
+use gradus_syntax::{parse_expr, parse_module};
+use std::sync::Arc;
+
+/// The modes of this crate that take the whole language.
+pub const MODES: [Mode; 5] = [Mode::Forward, Mode::Vector, Mode::Continuation, Mode::Delta, Mode::Monadic];
+
+const LIBRARY: &[(&str, &str)] = &[
+    ("Prelude", include_str!("../../../../library/prelude.gr")),
+    ("List", include_str!("../../../../library/list.gr")),
+    ("Array", include_str!("../../../../library/array.gr")),
+    ("Option", include_str!("../../../../library/option.gr")),
+    ("Math", include_str!("../../../../library/math.gr")),
+    ("Linalg", include_str!("../../../../library/linalg.gr")),
+    ("Optim", include_str!("../../../../library/optim.gr")),
+    ("Random", include_str!("../../../../library/random.gr")),
+];
+
+/// Parses and types a program and the library modules that it imports.
+pub fn load(text: &str) -> Result<Inferred, String> {
+    let mut modules = Vec::new();
+    add_module("Prelude", library("Prelude")?, &mut modules)?;
+    add_module("Main", text, &mut modules)?;
+    infer_program(&modules).map_err(|errors| {
+        let messages: Vec<String> = errors.iter().map(|e| format!("{:?}", e)).collect();
+        messages.join("\n")
+    })
+}
+
+fn library(name: &str) -> Result<&'static str, String> {
+    LIBRARY.iter().find(|(n, _)| *n == name).map(|(_, text)| *text).ok_or_else(|| format!("no module {name}"))
+}
+
+fn add_module(name: &str, text: &str, modules: &mut Vec<ModuleSource>) -> Result<(), String> {
+    if modules.iter().any(|m| &*m.name == name) {
+        return Ok(());
+    }
+    let parsed = parse_module(FileId(modules.len() as u32), text);
+    if !parsed.errors.is_empty() {
+        return Err(format!("{name}: {:?}", parsed.errors));
+    }
+    for import in imports(&parsed.tree) {
+        add_module(&import.name, library(&import.name)?, modules)?;
+    }
+    modules.push(ModuleSource { name: name.into(), tree: parsed.tree });
+    Ok(())
+}
+
+/// A program in a mode, whose expressions can be evaluated.
+pub struct Session {
+    inferred: Inferred,
+    linker: Linker,
+    options: Options,
+}
+
+impl Session {
+    pub fn new(text: &str, mode: Mode) -> Result<Session, String> {
+        let inferred = load(text)?;
+        let linker = Linker::new(Arc::new(inferred.program.clone()), Settings { reverse: mode, check: true });
+        Ok(Session { inferred, linker, options: Options::default() })
+    }
+
+    #[allow(dead_code)]
+    pub fn with_options(mut self, options: Options) -> Session {
+        self.options = options;
+        self
+    }
+
+    /// The value of an expression, its type, and what the machine did for it.
+    pub fn eval(&self, text: &str) -> Result<(Data, Type, Report), String> {
+        let parsed = parse_expr(FileId(99), text);
+        if !parsed.errors.is_empty() {
+            return Err(format!("{text}: {:?}", parsed.errors));
+        }
+        let expr = infer_expr(&self.inferred, &parsed.tree, None).map_err(|e| format!("{text}: {e:?}"))?;
+        self.run(&expr.term, &expr.ty).map_err(|e| format!("{text}: {e}"))
+    }
+
+    pub fn run(&self, term: &gradus_core::Term, ty: &Type) -> Result<(Data, Type, Report), String> {
+        let term = self.linker.expand(term, ty).map_err(|d| d.message.clone())?;
+        let mut machine = Machine::new(&self.linker, self.options.clone());
+        let value = machine.eval(&term).map_err(|e| e.diagnostic().message.clone())?;
+        let data = machine.to_data(&value, ty).map_err(|e| e.diagnostic().message.clone())?;
+        Ok((data, ty.clone(), machine.report()))
+    }
+
+    #[allow(dead_code)]
+    pub fn program(&self) -> &gradus_core::Program {
+        &self.inferred.program
+    }
+}
+
+/// The reals inside a value, from the left.
+pub fn reals(data: &Data) -> Vec<f64> {
+    let mut found = Vec::new();
+    let mut pending = vec![data];
+    while let Some(data) = pending.pop() {
+        match data {
+            Data::Real(x) => found.push(*x),
+            Data::Reals(xs) => found.extend(xs),
+            Data::Tuple(parts) | Data::Record(parts) | Data::List(parts) | Data::Array(parts) => {
+                pending.extend(parts.iter().rev())
+            }
+            Data::Construct { args, .. } => pending.extend(args.iter().rev()),
+            Data::Unit | Data::Bool(_) | Data::Int(_) | Data::String(_) | Data::Ints(_) | Data::Function => {}
+        }
+    }
+    found
+}
+
+pub fn agree(a: f64, b: f64, tolerance: f64) -> bool {
+    a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance * 1f64.max(a.abs()).max(b.abs())
+}
+
+/// Evaluates expressions of a program in every mode and compares their reals with what is expected.
+#[allow(dead_code)]
+pub fn check(program: &str, expectations: &[(&str, &[f64])]) {
+    check_in(&MODES, program, expectations)
+}
+
+#[allow(dead_code)]
+pub fn check_in(modes: &[Mode], program: &str, expectations: &[(&str, &[f64])]) {
+    for mode in modes {
+        let session = Session::new(program, *mode).unwrap_or_else(|e| panic!("{e}"));
+        for (text, expected) in expectations {
+            let (data, _, _) = session.eval(text).unwrap_or_else(|e| panic!("{mode}: {e}"));
+            let found = reals(&data);
+            let same = found.len() == expected.len() && found.iter().zip(*expected).all(|(a, b)| agree(*a, *b, 1e-11));
+            assert!(same, "{mode}: {text} = {found:?}, expected {expected:?}");
+        }
+    }
+}
