@@ -14,6 +14,8 @@ pub enum Layout {
     Int,
     Bool,
     Unit,
+    /// A string, of which nothing is kept.
+    Opaque,
     /// A tuple or a record.
     Tuple(Vec<Layout>),
     /// For each constructor its fields.
@@ -70,7 +72,8 @@ impl Layout {
                     TypeBody::Variant(_) => Layout::Variant(constructors.iter().map(|(_, ts)| all(ts)).collect()),
                 }
             }
-            Type::Unit | Type::String | Type::Fun(_) | Type::Var(_) => Layout::Unit,
+            Type::String => Layout::Opaque,
+            Type::Unit | Type::Fun(_) | Type::Var(_) => Layout::Unit,
         })
     }
 
@@ -80,7 +83,7 @@ impl Layout {
             Layout::Real => vec![LeafType::REAL],
             Layout::Int => vec![LeafType::INT],
             Layout::Bool => vec![LeafType::BOOL],
-            Layout::Unit => Vec::new(),
+            Layout::Unit | Layout::Opaque => Vec::new(),
             Layout::Tuple(parts) => parts.iter().flat_map(Layout::leaves).collect(),
             Layout::Variant(constructors) => {
                 let fields = constructors.iter().flatten().flat_map(Layout::leaves);
@@ -103,7 +106,7 @@ impl Layout {
                 (Layout::Real, Data::Real(x)) => leaves.push(Leaf::Real(*x)),
                 (Layout::Int, Data::Int(x)) => leaves.push(Leaf::Int(*x)),
                 (Layout::Bool, Data::Bool(x)) => leaves.push(Leaf::Bool(*x)),
-                (Layout::Unit, Data::Unit) => {}
+                (Layout::Unit, Data::Unit) | (Layout::Opaque, _) => {}
                 (Layout::Tuple(parts), Data::Tuple(items)) if parts.len() == items.len() => {
                     parts.iter().zip(items).try_for_each(|(l, d)| l.flatten_into(d, leaves))?;
                 }
@@ -155,6 +158,7 @@ impl Layout {
                     _ => return Err(Mismatch),
                 },
                 Layout::Unit => Data::Unit,
+                Layout::Opaque => return Err(Mismatch),
                 Layout::Tuple(parts) => {
                     Data::Tuple(parts.iter().map(|l| l.unflatten(leaves)).collect::<Result<_, _>>()?)
                 }
@@ -191,7 +195,7 @@ impl Layout {
         match self {
             Layout::Real => true,
             Layout::Array(inner) => inner.is_dense(),
-            Layout::Int | Layout::Bool | Layout::Unit | Layout::Tuple(_) | Layout::Variant(_) => false,
+            Layout::Int | Layout::Bool | Layout::Unit | Layout::Opaque | Layout::Tuple(_) | Layout::Variant(_) => false,
         }
     }
 }

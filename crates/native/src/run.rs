@@ -11,6 +11,8 @@ pub enum RunError {
     /// The program failed at a place.
     Failed(Site),
     OutOfMemory,
+    /// Recursion went deeper than the stack reserved for it.
+    TooDeep,
     /// The arguments do not have the function's types.
     Arguments {
         expected: Vec<Type>,
@@ -23,10 +25,17 @@ struct EntryPoint {
     results: Vec<Type>,
 }
 
+/// What recursive programs may use of the machine's stack: address space, of which only what is touched becomes memory.
+const STACK: usize = 1 << 30;
+/// What the C library may need beyond that.
+const MARGIN: usize = 1 << 20;
+
 /// Machine code of some functions of a module.
 pub struct Executable {
     code: c::Compiled,
     entries: Vec<EntryPoint>,
+    /// Whether some function calls itself, so that calls get a large stack.
+    recursive: bool,
 }
 
 impl Executable {
@@ -43,7 +52,8 @@ impl Executable {
                 EntryPoint { params: function.params.iter().map(|v| v.ty).collect(), results: function.results.clone() }
             })
             .collect();
-        Ok(Executable { code, entries })
+        let recursive = (0..module.functions.len()).any(|id| c::is_recursive(module, FunctionId(id)));
+        Ok(Executable { code, entries, recursive })
     }
 
     /// Calls an entry point.
@@ -59,7 +69,7 @@ impl Executable {
         let mut outputs = vec![Slot::integer(0); point.results.len()];
         // The types have just been compared, and the arguments outlive the call.
         unsafe {
-            self.code.call(entry, &inputs, &mut outputs).map_err(|code| self.error(code))?;
+            self.call_slots(entry, &inputs, &mut outputs)?;
             let mut leaves = Vec::with_capacity(outputs.len());
             for (slot, ty) in outputs.iter_mut().zip(&point.results) {
                 leaves.push(Leaf::from_slot(slot, *ty));
@@ -77,7 +87,16 @@ impl Executable {
     /// The slots must be as many and of the types that the function has; array results must be given back with
     /// [`Executable::release`].
     pub unsafe fn call_slots(&self, entry: usize, inputs: &[Slot], outputs: &mut [Slot]) -> Result<(), RunError> {
-        unsafe { self.code.call(entry, inputs, outputs).map_err(|code| self.error(code)) }
+        let call = |outputs: &mut [Slot]| unsafe { self.code.call(entry, inputs, outputs) };
+        let result = if self.recursive {
+            stacker::grow(STACK, || {
+                unsafe { self.code.set_stack(STACK - MARGIN) };
+                call(outputs)
+            })
+        } else {
+            call(outputs)
+        };
+        result.map_err(|code| self.error(code))
     }
 
     /// # Safety
@@ -87,6 +106,9 @@ impl Executable {
     }
 
     fn error(&self, code: i32) -> RunError {
+        if code == c::STACK {
+            return RunError::TooDeep;
+        }
         match self.code.sites.get((code as usize).wrapping_sub(c::FIRST_SITE)) {
             Some(site) => RunError::Failed(*site),
             None => RunError::OutOfMemory,

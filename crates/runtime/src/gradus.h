@@ -28,6 +28,9 @@ typedef struct gradus_slot {
 } gradus_slot;
 
 void gradus_release(gradus_slot *slot);
+/* How much of the machine's stack functions may use that are called from this thread, in bytes; 1 MiB unless said. Recursion
+   that needs more fails. */
+void gradus_stack(int64_t bytes);
 const char *gradus_failure(int code);
 
 #ifdef __cplusplus

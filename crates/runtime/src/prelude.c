@@ -20,9 +20,13 @@ typedef struct {
   gr_block live;
   gr_block *waiting[256];
   jmp_buf *failure;
+  char *stack_end;
 } gr_thread;
 
 static __thread gr_thread gr_self;
+static __thread int64_t gr_stack = 1 << 20;
+
+void gradus_stack(int64_t bytes) { gr_stack = bytes; }
 
 /* Sizes in units of 64 bytes are rounded up to m * 2^s with m from 5 to 8: four classes for each power of two. */
 static int64_t gr_class_of(uint64_t bytes) {
@@ -39,6 +43,10 @@ static uint64_t gr_class_bytes(int64_t c) {
 }
 
 static __attribute__((noreturn, noinline, cold)) void gr_fail(int code) { longjmp(*gr_self.failure, code); }
+
+/* At the start of recursive functions: fails while there is still room to do so. */
+#define GR_CHECK_STACK() \
+  if (GR_RARE((char *)__builtin_frame_address(0) < gr_self.stack_end)) gr_fail(2)
 
 static void *gr_allocate(int64_t bytes, gr_block **owner) {
   gr_thread *self = &gr_self;

@@ -69,3 +69,6 @@ pub type Entry = unsafe extern "C" fn(inputs: *const Slot, outputs: *mut Slot) -
 
 /// Gives an output array back.
 pub type Release = unsafe extern "C" fn(slot: *mut Slot);
+
+/// Says how much of the machine's stack compiled functions may use on this thread.
+pub type SetStack = unsafe extern "C" fn(bytes: i64);

@@ -1,7 +1,7 @@
 //! Runs the machine's C compiler, keeps its results by content, and loads them.
 
 use super::emit::{Site, Source};
-use gradus_runtime::slot::{Entry, Release, Slot};
+use gradus_runtime::slot::{Entry, Release, SetStack, Slot};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -48,6 +48,7 @@ pub enum CompileError {
 pub struct Compiled {
     entries: Vec<Entry>,
     release: Release,
+    set_stack: SetStack,
     pub sites: Vec<Site>,
     _library: libloading::Library,
 }
@@ -65,6 +66,14 @@ impl Compiled {
             0 => Ok(()),
             code => Err(code),
         }
+    }
+
+    /// Says how much stack the functions may use on this thread.
+    ///
+    /// # Safety
+    /// There must be so much where they are called.
+    pub unsafe fn set_stack(&self, bytes: usize) {
+        unsafe { (self.set_stack)(bytes as i64) }
     }
 
     /// Gives the arrays of outputs back.
@@ -152,6 +161,7 @@ fn load(source: &Source, entries: &[String], path: &PathBuf) -> Result<Compiled,
             functions.push(*library.get::<Entry>(name.as_bytes()).map_err(failed)?);
         }
         let release = *library.get::<Release>(b"gradus_release").map_err(failed)?;
-        Ok(Compiled { entries: functions, release, sites: source.sites.clone(), _library: library })
+        let set_stack = *library.get::<SetStack>(b"gradus_stack").map_err(failed)?;
+        Ok(Compiled { entries: functions, release, set_stack, sites: source.sites.clone(), _library: library })
     }
 }

@@ -14,8 +14,11 @@ pub struct Site {
     pub span: Span,
 }
 
-/// Numbers 0 and 1 are taken: all went well, and out of memory.
-pub const FIRST_SITE: usize = 2;
+/// Smaller numbers are taken: all went well, out of memory, recursion too deep.
+pub const FIRST_SITE: usize = 3;
+
+/// The failure number of recursion that needs more stack than there is.
+pub const STACK: i32 = 2;
 
 /// A C file, its header, and what its failure numbers mean.
 #[derive(Clone, Debug)]
@@ -60,7 +63,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)]) -> Source {
 
 fn failure_text(sites: &[Site]) -> String {
     let mut text = String::from("\nconst char *gradus_failure(int code) {\n  static const char *const texts[] = {\n");
-    text.push_str("    \"\",\n    \"out of memory\",\n");
+    text.push_str("    \"\",\n    \"out of memory\",\n    \"recursion too deep\",\n");
     for site in sites {
         let words = site.failure.key().replace('_', " ");
         let Span { file, start, end } = site.span;
@@ -153,6 +156,9 @@ impl Emitter<'_> {
         let signature = self.signature(id);
         self.line(&format!("\n{signature} {{"));
         self.depth += 1;
+        if is_recursive(self.module, id) {
+            self.line("GR_CHECK_STACK();");
+        }
         let targets: Vec<String> = (0..function.results.len()).map(|i| format!("*result_{i}")).collect();
         self.block(&function.body, &[], &targets);
         self.depth -= 1;
@@ -197,6 +203,7 @@ impl Emitter<'_> {
         if self.can_fail(id) {
             self.line("jmp_buf failure;");
             self.line("gr_self.failure = &failure;");
+            self.line("gr_self.stack_end = (char *)__builtin_frame_address(0) - gr_stack;");
             self.line("int code = setjmp(failure);");
             self.line("if (code) {");
             self.line("  gr_free_live();");
@@ -232,4 +239,32 @@ impl Emitter<'_> {
         let function = self.module.function(id);
         function.results.iter().any(|t| t.is_array()) || block_can_fail(&function.body)
     }
+}
+
+/// Whether a function can come to call itself.
+pub fn is_recursive(module: &Module, id: FunctionId) -> bool {
+    let mut next = Vec::new();
+    callees(&module.function(id).body, &mut next);
+    let mut seen: Vec<FunctionId> = Vec::new();
+    while let Some(callee) = next.pop() {
+        if callee == id {
+            return true;
+        }
+        if !seen.contains(&callee) {
+            seen.push(callee);
+            callees(&module.function(callee).body, &mut next);
+        }
+    }
+    false
+}
+
+fn callees(block: &Block, found: &mut Vec<FunctionId>) {
+    gradus_core::traverse::with_stack(|| {
+        for stmt in &block.stmts {
+            if let Op::Call { function, .. } = &stmt.op {
+                found.push(*function);
+            }
+            stmt.op.blocks().iter().for_each(|(b, _)| callees(b, found));
+        }
+    })
 }

@@ -7,4 +7,4 @@ mod loops;
 mod scalars;
 
 pub use compile::{compile, CompileError, Compiled, Options};
-pub use emit::{emit, Site, Source, FIRST_SITE};
+pub use emit::{emit, is_recursive, Site, Source, FIRST_SITE, STACK};

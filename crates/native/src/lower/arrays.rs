@@ -35,7 +35,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn set(&mut self, part: &Part, i: Atom, x: &Value, element: &Type, span: Span) -> Lowered<Value> {
-        let n = self.length(part);
+        let n = self.length(part)?;
         self.check_index(i, n);
         let values = self.flatten(x, element, span)?;
         let mut arrays = Vec::new();

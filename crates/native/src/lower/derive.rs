@@ -217,7 +217,7 @@ impl Lowering<'_> {
         let value = self.apply(f.clone(), x.clone(), span)?;
         let ys = self.flatten(&value, types.1, span)?;
         let rows = self.count_reals(&ys);
-        let count = self.length(&part);
+        let count = self.length(&part)?;
         self.build_with(rows, &Type::array(Type::Real), span, &mut |s, i| {
             s.build_with(count, &Type::Real, span, &mut |s, j| {
                 let Value::Array(column) = s.element(&part, j) else {

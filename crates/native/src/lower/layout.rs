@@ -46,7 +46,8 @@ impl Lowering<'_> {
             Type::Real => Ok(leaves.push(Leaf::REAL)),
             Type::Int => Ok(leaves.push(Leaf::INT)),
             Type::Bool => Ok(leaves.push(Leaf::BOOL)),
-            Type::Unit => Ok(()),
+            // A string cannot be looked into, so nothing of it is kept; making one is refused.
+            Type::Unit | Type::String => Ok(()),
             Type::Tuple(parts) => parts.iter().try_for_each(|t| self.add_leaves(t, span, inside, leaves)),
             Type::Named(..) => {
                 if inside.contains(ty) {
@@ -70,9 +71,6 @@ impl Lowering<'_> {
             Type::Array(element) => {
                 let start = leaves.len();
                 self.add_leaves(element, span, inside, leaves)?;
-                if leaves.len() == start {
-                    return self.refuse(Reason::EmptyElement, span);
-                }
                 if self.variant_with_arrays(element, span)? {
                     return self.refuse(Reason::IrregularElement, span);
                 }
@@ -81,9 +79,7 @@ impl Lowering<'_> {
                 }
                 Ok(())
             }
-            Type::String | Type::Fun(_) | Type::Var(_) => {
-                self.refuse(Reason::Type(gradus_core::print::print_type(ty)), span)
-            }
+            Type::Fun(_) | Type::Var(_) => self.refuse(Reason::Type(gradus_core::print::print_type(ty)), span),
         })
     }
 
@@ -179,7 +175,7 @@ impl Lowering<'_> {
             };
             Ok(match ty {
                 Type::Real | Type::Int | Type::Bool => Value::Leaf(next(atoms)),
-                Type::Unit => Value::Unit,
+                Type::Unit | Type::String => Value::Unit,
                 Type::Tuple(parts) => Value::tuple(self.unflatten_all(parts, atoms, span)?),
                 Type::Named(..) => match self.shape(ty, span)? {
                     Shape::Record(fields) => Value::tuple(self.unflatten_all(&fields, atoms, span)?),
@@ -193,7 +189,7 @@ impl Lowering<'_> {
                     }
                 },
                 Type::Array(element) => Value::Array(Rc::new(self.part(element, atoms, span)?)),
-                Type::String | Type::Fun(_) | Type::Var(_) => {
+                Type::Fun(_) | Type::Var(_) => {
                     return self.refuse(Reason::Type(gradus_core::print::print_type(ty)), span)
                 }
             })
@@ -216,7 +212,7 @@ impl Lowering<'_> {
             };
             Ok(match element {
                 Type::Real | Type::Int | Type::Bool => Part::Leaf(view(atoms)),
-                Type::Unit => Part::Unit,
+                Type::Unit | Type::String => Part::Unit,
                 Type::Tuple(parts) => Part::Tuple(all(parts, atoms)?),
                 Type::Named(..) => match self.shape(element, span)? {
                     Shape::Record(fields) => Part::Tuple(all(&fields, atoms)?),
@@ -227,7 +223,7 @@ impl Lowering<'_> {
                     }
                 },
                 Type::Array(inner) => Part::Array(Box::new(self.part(inner, atoms, span)?)),
-                Type::String | Type::Fun(_) | Type::Var(_) => {
+                Type::Fun(_) | Type::Var(_) => {
                     return self.refuse(Reason::Type(gradus_core::print::print_type(element)), span)
                 }
             })
@@ -259,11 +255,26 @@ impl Lowering<'_> {
     }
 
     /// The number of elements.
-    pub(super) fn length(&mut self, part: &Part) -> Atom {
+    pub(super) fn length(&mut self, part: &Part) -> Lowered<Atom> {
         match views(part).first() {
-            Some(view) => self.b.dim(view.array, view.index.len() as u8),
-            None => gradus_source::bug!("an array without leaves"),
+            Some(view) => Ok(self.b.dim(view.array, view.index.len() as u8)),
+            None => self.refuse(Reason::EmptyElement, self.b.span),
         }
+    }
+
+    /// Refuses a type that loses something when it is flattened, for results.
+    pub(super) fn keeps_everything(&self, ty: &Type, span: Span) -> Lowered<()> {
+        with_stack(|| match ty {
+            Type::String => self.refuse(Reason::Type("string".into()), span),
+            Type::Array(element) if self.leaves(element, span)?.is_empty() => self.refuse(Reason::EmptyElement, span),
+            Type::Array(element) => self.keeps_everything(element, span),
+            Type::Tuple(parts) => parts.iter().try_for_each(|t| self.keeps_everything(t, span)),
+            Type::Named(..) => match self.shape(ty, span)? {
+                Shape::Record(fields) => fields.iter().try_for_each(|t| self.keeps_everything(t, span)),
+                Shape::Variant(all) => all.iter().flatten().try_for_each(|t| self.keeps_everything(t, span)),
+            },
+            Type::Real | Type::Int | Type::Bool | Type::Unit | Type::Fun(_) | Type::Var(_) => Ok(()),
+        })
     }
 
     /// Fails unless `0 <= i < n`.

@@ -106,6 +106,7 @@ impl<'a> Lowering<'a> {
         }
         let results = self.flatten(&value, &result, term.span)?;
         let result_types = self.leaves(&result, term.span)?;
+        self.keeps_everything(&result, term.span)?;
         let body = self.b.pop(results);
         params.append(&mut self.data_params);
         let function = Function { name: Name::new(name), params, results: result_types, body };

@@ -44,13 +44,13 @@ impl Lowering<'_> {
             (Prim::Build, [n, f]) => self.build(self.leaf(n), f.clone(), &types[0], span),
             (Prim::Get, [Value::Array(part), i]) => {
                 let (part, i) = (part.clone(), self.leaf(i));
-                let n = self.length(&part);
+                let n = self.length(&part)?;
                 self.check_index(i, n);
                 Ok(self.element(&part, i))
             }
             (Prim::Length, [Value::Array(part)]) => {
                 let part = part.clone();
-                Ok(Value::Leaf(self.length(&part)))
+                Ok(Value::Leaf(self.length(&part)?))
             }
             (Prim::Set, [Value::Array(part), i, x]) => {
                 let (part, i) = (part.clone(), self.leaf(i));
@@ -60,7 +60,7 @@ impl Lowering<'_> {
             (Prim::Iterate, [f, x]) => self.iterate(f.clone(), x, (&types[0], &types[1]), span),
             (Prim::CheckSize, [Value::Array(part), n]) => {
                 let (part, n) = (part.clone(), self.leaf(n));
-                let found = self.length(&part);
+                let found = self.length(&part)?;
                 let same = self.b.scalar(Prim::Equal, &[found, n]);
                 self.b.check(same, Failure::Shape);
                 Ok(Value::Array(part))

@@ -32,7 +32,7 @@ impl<'a> Lowering<'a> {
             }
             (Value::Array(x), Value::Array(y)) => {
                 let (x, y) = (x.clone(), y.clone());
-                let (n, m) = (self.length(&x), self.length(&y));
+                let (n, m) = (self.length(&x)?, self.length(&y)?);
                 let same_length = self.b.scalar(Prim::Equal, &[n, m]);
                 let count = self.b.select(same_length, n, Atom::Int(0));
                 let i = Self::index();
@@ -83,7 +83,7 @@ impl<'a> Lowering<'a> {
 
     /// Two values of the same shape, their reals combined one by one; other leaves from the first.
     pub(super) fn zip_reals(&mut self, prim: Prim, x: &Value, y: &Value, ty: &Type, span: Span) -> Lowered<Value> {
-        self.check_tags(x, y);
+        self.check_tags(x, y)?;
         let (xs, ys) = (self.flatten(x, ty, span)?, self.flatten(y, ty, span)?);
         let mut combined = Vec::new();
         for (x, y) in xs.into_iter().zip(ys) {
@@ -111,7 +111,7 @@ impl<'a> Lowering<'a> {
     }
 
     pub(super) fn inner(&mut self, x: &Value, y: &Value, ty: &Type, span: Span) -> Lowered<Value> {
-        self.check_tags(x, y);
+        self.check_tags(x, y)?;
         let (xs, ys) = (self.flatten(x, ty, span)?, self.flatten(y, ty, span)?);
         let sum = self.b.open("inner".into(), Atom::Real(0.0));
         for (x, y) in xs.into_iter().zip(ys) {
@@ -143,33 +143,35 @@ impl<'a> Lowering<'a> {
     }
 
     /// Fails unless variants have the same constructors. Arrays of variants are compared where their elements meet.
-    pub(super) fn check_tags(&mut self, x: &Value, y: &Value) {
+    pub(super) fn check_tags(&mut self, x: &Value, y: &Value) -> Lowered<()> {
         with_stack(|| match (x, y) {
             (Value::Tuple(xs), Value::Tuple(ys)) => {
-                xs.iter().zip(ys.iter()).for_each(|(x, y)| self.check_tags(x, y));
+                xs.iter().zip(ys.iter()).try_for_each(|(x, y)| self.check_tags(x, y))
             }
             (Value::Variant { tag: s, fields: xs }, Value::Variant { tag: t, fields: ys }) => {
                 let same = self.b.scalar(Prim::Equal, &[*s, *t]);
                 self.b.check(same, Failure::Shape);
                 for (x, y) in xs.iter().zip(ys.iter()) {
                     if let (Some(x), Some(y)) = (x, y) {
-                        x.iter().zip(y).for_each(|(x, y)| self.check_tags(x, y));
+                        x.iter().zip(y).try_for_each(|(x, y)| self.check_tags(x, y))?;
                     }
                 }
+                Ok(())
             }
             (Value::Array(x), Value::Array(y)) if has_variant(x) => {
                 let (x, y) = (x.clone(), y.clone());
-                let (n, m) = (self.length(&x), self.length(&y));
+                let (n, m) = (self.length(&x)?, self.length(&y)?);
                 let same = self.b.scalar(Prim::Equal, &[n, m]);
                 self.b.check(same, Failure::Shape);
                 let i = Self::index();
                 self.b.push();
                 let (a, b) = (self.element(&x, i.into()), self.element(&y, i.into()));
-                self.check_tags(&a, &b);
+                self.check_tags(&a, &b)?;
                 let body = self.b.pop(Vec::new());
                 self.b.for_loop(i, n, Vec::new(), body);
+                Ok(())
             }
-            _ => {}
+            _ => Ok(()),
         })
     }
 }

@@ -1,0 +1,289 @@
+//! Times of compiled Gradus against C written by hand; see `bench/native/README.md`.
+
+#![allow(unsafe_code)] // Calls the C functions that it compiles.
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use gradus_native::c::Options;
+use gradus_native::{compile, Leaf, Native};
+use gradus_runtime::slot::Slot;
+use std::process::Command;
+use support::{entry, file, root};
+
+type Gmm = unsafe extern "C" fn(
+    i32,
+    i32,
+    i32,
+    *const f64,
+    *const f64,
+    *const f64,
+    *const f64,
+    *const f64,
+    f64,
+    i32,
+    *mut f64,
+    *mut f64,
+    *mut f64,
+    *mut f64,
+) -> f64;
+type Lse = unsafe extern "C" fn(i32, *const f64, *mut f64) -> f64;
+type Llsq = unsafe extern "C" fn(i32, i32, *const f64, *mut f64) -> f64;
+
+#[repr(C)]
+struct Timespec {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+extern "C" {
+    fn clock_gettime(clock: i32, time: *mut Timespec) -> i32;
+}
+
+/// CPU time of this thread (Linux).
+fn now() -> f64 {
+    let mut time = Timespec { seconds: 0, nanoseconds: 0 };
+    unsafe { clock_gettime(3, &mut time) };
+    time.seconds as f64 * 1e9 + time.nanoseconds as f64
+}
+
+/// The least time of a run, in nanoseconds.
+fn time(mut run: impl FnMut()) -> f64 {
+    run();
+    let (mut best, mut total, mut runs) = (f64::INFINITY, 0.0, 0);
+    let mut batch = 1;
+    while (total < 3e8 || runs < 5) && runs < 100_000 {
+        let start = now();
+        for _ in 0..batch {
+            run();
+        }
+        let spent = now() - start;
+        if spent < 2e4 {
+            batch *= 4;
+            continue;
+        }
+        best = best.min(spent / f64::from(batch));
+        total += spent;
+        runs += 1;
+    }
+    best
+}
+
+fn random(seed: &mut u64) -> f64 {
+    *seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+    (*seed >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn vector(n: usize, seed: &mut u64) -> Vec<f64> {
+    (0..n).map(|_| random(seed) - 0.5).collect()
+}
+
+/// Times an entry on slots, without copying results.
+fn time_entry(native: &Native, at: usize, leaves: &[Leaf], results: &[bool]) -> f64 {
+    let slots: Vec<Slot> = leaves.iter().map(Leaf::slot).collect();
+    let mut out = vec![Slot::integer(0); results.len()];
+    time(|| unsafe {
+        native.executable.call_slots(at, &slots, &mut out).expect("runs");
+        for (slot, array) in out.iter_mut().zip(results) {
+            if *array {
+                native.executable.release(slot);
+            }
+        }
+    })
+}
+
+fn row(name: &str, hand: (f64, f64), ours: (f64, f64)) {
+    println!(
+        "{name:24} {:>11.1} {:>11.1} {:>11.1} {:>11.1} {:>8.2} {:>8.2} {:>8.2}",
+        hand.0 / 1e3,
+        ours.0 / 1e3,
+        hand.1 / 1e3,
+        ours.1 / 1e3,
+        ours.0 / hand.0,
+        ours.1 / hand.1,
+        ours.1 / ours.0
+    );
+}
+
+fn close(a: &[f64], b: &[f64]) {
+    let scale = b.iter().fold(1.0_f64, |m, x| m.max(x.abs()));
+    let off = a.iter().zip(b).fold(0.0_f64, |m, (x, y)| m.max((x - y).abs()));
+    assert!(a.len() == b.len() && off <= 1e-9 * scale, "results differ by {off} of {scale}");
+}
+
+fn reals(leaf: &Leaf) -> Vec<f64> {
+    match leaf {
+        Leaf::Reals { data, .. } => data.clone(),
+        Leaf::Real(x) => vec![*x],
+        other => panic!("{other:?} is not real"),
+    }
+}
+
+fn main() {
+    let options = Options::default();
+    let library = std::env::temp_dir().join(format!("gradus-bench-{}.so", std::process::id()));
+    let status = Command::new(&options.compiler)
+        .args(&options.flags)
+        .arg(root().join("bench/native/hand.c"))
+        .arg("-o")
+        .arg(&library)
+        .arg("-lm")
+        .status()
+        .expect("a C compiler");
+    assert!(status.success());
+    let hand = unsafe { libloading::Library::new(&library).expect("loads") };
+    println!(
+        "{:24} {:>11} {:>11} {:>11} {:>11} {:>8} {:>8} {:>8}",
+        "microseconds", "hand f", "gradus f", "hand grad", "gradus grad", "f", "grad", "grad/f"
+    );
+    gmm(&hand, &options);
+    lse(&hand, &options);
+    llsq(&hand, &options);
+    others(&options);
+    let _ = std::fs::remove_file(&library);
+}
+
+fn gmm(hand: &libloading::Library, options: &Options) {
+    let f = unsafe { hand.get::<Gmm>(b"hand_gmm").expect("there") };
+    let program = file(&root().join("examples/gradbench/gmm.gr"));
+    let entries = [entry(&program, "objective"), entry(&program, "jacobian")];
+    let native = compile(&program, &entries, options).expect("compiles");
+    let null = std::ptr::null_mut();
+    for (d, k, n) in [(2, 5, 1000), (10, 25, 1000), (32, 10, 1000), (64, 25, 1000)] {
+        let seed = &mut 7;
+        let t = d * (d - 1) / 2;
+        let (x, alpha, mu) = (vector(n * d, seed), vector(k, seed), vector(k * d, seed));
+        let (q, l) = (vector(k * d, seed), vector(k * t, seed));
+        let (mut ga, mut gm, mut gq, mut gl) = (vec![0.0; k], vec![0.0; k * d], vec![0.0; k * d], vec![0.0; k * t]);
+        let mut call = |gradient: bool| unsafe {
+            let p = |v: &mut Vec<f64>| if gradient { v.as_mut_ptr() } else { null };
+            f(
+                d as i32,
+                k as i32,
+                n as i32,
+                alpha.as_ptr(),
+                mu.as_ptr(),
+                q.as_ptr(),
+                l.as_ptr(),
+                x.as_ptr(),
+                1.0,
+                0,
+                p(&mut ga),
+                p(&mut gm),
+                p(&mut gq),
+                p(&mut gl),
+            )
+        };
+        let value = call(true);
+        let hand_times = (time(|| drop(call(false))), time(|| drop(call(true))));
+        let leaves = [
+            Leaf::Int(d as i64),
+            Leaf::Int(k as i64),
+            Leaf::Int(n as i64),
+            Leaf::matrix(n, d, x.clone()),
+            Leaf::Int(0),
+            Leaf::Real(1.0),
+            Leaf::reals(alpha.clone()),
+            Leaf::matrix(k, d, mu.clone()),
+            Leaf::matrix(k, d, q.clone()),
+            Leaf::matrix(k, t, l.clone()),
+        ];
+        close(&reals(&native.call(0, &leaves).expect("runs")[0]), &[value]);
+        let gradient = native.call(1, &leaves).expect("runs");
+        for (found, expected) in gradient.iter().zip([&ga, &gm, &gq, &gl]) {
+            close(&reals(found), expected);
+        }
+        let ours = (time_entry(&native, 0, &leaves, &[false]), time_entry(&native, 1, &leaves, &[true; 4]));
+        row(&format!("gmm d={d} k={k} n={n}"), hand_times, ours);
+    }
+}
+
+fn lse(hand: &libloading::Library, options: &Options) {
+    let f = unsafe { hand.get::<Lse>(b"hand_lse").expect("there") };
+    let program = file(&root().join("examples/gradbench/lse.gr"));
+    let native =
+        compile(&program, &[entry(&program, "primal"), entry(&program, "gradient")], options).expect("compiles");
+    for n in [1_000_usize, 100_000, 1_000_000] {
+        let x = vector(n, &mut 3);
+        let mut adj = vec![0.0; n];
+        let value = unsafe { f(n as i32, x.as_ptr(), adj.as_mut_ptr()) };
+        let null = std::ptr::null_mut();
+        let hand_times = (
+            time(|| drop(unsafe { f(n as i32, x.as_ptr(), null) })),
+            time(|| drop(unsafe { f(n as i32, x.as_ptr(), adj.as_mut_ptr()) })),
+        );
+        let leaves = [Leaf::reals(x.clone())];
+        close(&reals(&native.call(0, &leaves).expect("runs")[0]), &[value]);
+        close(&reals(&native.call(1, &leaves).expect("runs")[0]), &adj);
+        let ours = (time_entry(&native, 0, &leaves, &[false]), time_entry(&native, 1, &leaves, &[true]));
+        row(&format!("lse n={n}"), hand_times, ours);
+    }
+}
+
+fn llsq(hand: &libloading::Library, options: &Options) {
+    let f = unsafe { hand.get::<Llsq>(b"hand_llsq").expect("there") };
+    let program = file(&root().join("examples/gradbench/llsq.gr"));
+    let native =
+        compile(&program, &[entry(&program, "primal"), entry(&program, "gradient")], options).expect("compiles");
+    for n in [64, 4096] {
+        let m = 128;
+        let x = vector(m, &mut 5);
+        let mut adj = vec![0.0; m];
+        let value = unsafe { f(n, m as i32, x.as_ptr(), adj.as_mut_ptr()) };
+        let null = std::ptr::null_mut();
+        let hand_times = (
+            time(|| drop(unsafe { f(n, m as i32, x.as_ptr(), null) })),
+            time(|| drop(unsafe { f(n, m as i32, x.as_ptr(), adj.as_mut_ptr()) })),
+        );
+        let leaves = [Leaf::reals(x.clone()), Leaf::Int(i64::from(n))];
+        close(&reals(&native.call(0, &leaves).expect("runs")[0]), &[value]);
+        close(&reals(&native.call(1, &leaves).expect("runs")[0]), &adj);
+        let ours = (time_entry(&native, 0, &leaves, &[false]), time_entry(&native, 1, &leaves, &[true]));
+        row(&format!("llsq n={n} m=128"), hand_times, ours);
+    }
+}
+
+/// What has no counterpart by hand: function and gradient alone.
+fn others(options: &Options) {
+    let program = file(&root().join("bench/native/kernels.gr"));
+    let entries = [entry(&program, "rosenbrock"), entry(&program, "rosenbrock_gradient")];
+    let native = compile(&program, &entries, options).expect("compiles");
+    let leaves = [Leaf::Real(0.3), Leaf::Real(0.7)];
+    let f = time_entry(&native, 0, &leaves, &[false]);
+    let g = time_entry(&native, 1, &leaves, &[false; 3]);
+    println!("rosenbrock               function {f:.1} ns, value and gradient {g:.1} ns per call");
+
+    let program = file(&root().join("examples/gradbench/ode.gr"));
+    let native =
+        compile(&program, &[entry(&program, "primal"), entry(&program, "gradient")], options).expect("compiles");
+    for (n, s) in [(1000, 10), (10_000, 10)] {
+        let x: Vec<f64> = vector(n, &mut 9).iter().map(|v| v + 0.5).collect();
+        let leaves = [Leaf::reals(x), Leaf::Int(s)];
+        let f = time_entry(&native, 0, &leaves, &[true]);
+        let g = time_entry(&native, 1, &leaves, &[true]);
+        println!("ode n={n} s={s}: function {:.1} us, gradient {:.1} us, ratio {:.2}", f / 1e3, g / 1e3, g / f);
+    }
+    let program = file(&root().join("examples/gradbench/det.gr"));
+    let native =
+        compile(&program, &[entry(&program, "primal"), entry(&program, "gradient")], options).expect("compiles");
+    for l in [6_i64, 8] {
+        let leaves = [Leaf::reals(vector((l * l) as usize, &mut 11)), Leaf::Int(l)];
+        let f = time_entry(&native, 0, &leaves, &[false]);
+        let g = time_entry(&native, 1, &leaves, &[true]);
+        println!("det l={l}: function {:.1} us, gradient {:.1} us, ratio {:.2}", f / 1e3, g / 1e3, g / f);
+    }
+    let program = file(&root().join("examples/gradbench/lstm.gr"));
+    let native =
+        compile(&program, &[entry(&program, "objective"), entry(&program, "jacobian")], options).expect("compiles");
+    let (b, layers, c) = (14, 2, 1024);
+    let seed = &mut 13;
+    let leaves = [
+        Leaf::matrix(2 * layers, 4 * b, vector(2 * layers * 4 * b, seed)),
+        Leaf::matrix(3, b, vector(3 * b, seed)),
+        Leaf::matrix(2 * layers, b, vector(2 * layers * b, seed)),
+        Leaf::matrix(c, b, vector(c * b, seed).iter().map(|v| f64::from(u8::from(*v > 0.0))).collect::<Vec<_>>()),
+    ];
+    let f = time_entry(&native, 0, &leaves, &[false]);
+    let g = time_entry(&native, 1, &leaves, &[true]);
+    println!("lstm l={layers} c={c}: function {:.1} us, gradient {:.1} us, ratio {:.2}", f / 1e3, g / 1e3, g / f);
+}
