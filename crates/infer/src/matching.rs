@@ -609,7 +609,11 @@ fn other_literal(literals: &[Literal]) -> String {
         Some(Literal::Int(_)) => {
             (0..).find(|i| !literals.contains(&Literal::Int(*i))).map_or("_".to_string(), |i| i.to_string())
         }
+        // Patterns have no other reals than these to choose from: NaN and infinities have no numeral.
+        Some(Literal::Real(_)) => (0..)
+            .find(|i| !literals.contains(&Literal::Real(f64::from(*i))))
+            .map_or("_".to_string(), |i: i32| format!("{i}.0")),
         Some(Literal::String(_)) if !literals.contains(&Literal::String("".into())) => "\"\"".to_string(),
-        Some(Literal::Real(_) | Literal::String(_) | Literal::Unit) | None => "_".to_string(),
+        Some(Literal::String(_) | Literal::Unit) | None => "_".to_string(),
     }
 }

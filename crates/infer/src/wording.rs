@@ -392,6 +392,9 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
     }
     if numbers {
         return match (&m.what, m.expected.as_str()) {
+            _ if matches!(m.why, Why::OtherOperand { .. }) => {
+                said.help("nothing is converted silently: `real e` makes a `real` of an `int`, and `2.0` is a `real`")
+            }
             (Expression::RealLiteral(text), "int") => {
                 let whole = text.strip_suffix(".0").unwrap_or(text);
                 if whole.contains(['.', 'e', 'N', 'i']) {

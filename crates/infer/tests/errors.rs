@@ -245,10 +245,11 @@ fn missing_cases_have_a_counter_example() {
     for (body, missing) in [
         ("match x with Leaf y -> y", "Node (_, _)"),
         ("match x with Node (Node (a, b), _) -> 1 | Leaf _ -> 0", "Node (Leaf _, _)"),
-        ("match x with Some (Some 1) -> 1 | None -> 2 | Some None -> 3", "Some (Some 0)"),
+        ("match x with Some (Some 1) -> 1 | None -> 2 | Some None -> 3", "Some (Some 0.0)"),
         ("match x with (true, false) -> 1 | (false, _) -> 2", "(true, true)"),
         ("match x with [] -> 1 | [_] -> 2", "_ :: _ :: _"),
-        ("match x with 0 -> 1 | 1 -> 2", "2"),
+        ("match x with 0 -> 1 | 1 -> 2", "2.0"),
+        ("match length x with 0 -> 1 | 1 -> 2", "2"),
         ("match x with [| a |] -> 1 | [||] -> 2", "[| _; _ |]"),
         ("match x with y when y > 0 -> 1", "_"),
     ] {
@@ -301,6 +302,7 @@ fn derivative_rules() {
         "let mul (x : real) (y : real) : real = x * y\nderivative mul x y dz = y * dz",
         &["E0201 expected `real * real`, found `real`
   `y * dz`: this has type `real`
+  `y`: it has type `real` because of this
   note: a rule of `mul` must have the type `real -> real -> real -> real * real`"],
     );
     check_error(

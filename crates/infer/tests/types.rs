@@ -201,13 +201,13 @@ fn data_constraints_are_part_of_a_scheme() {
 #[test]
 fn the_first_program_of_the_language_page() {
     let source = "type params = { slope : real; offset : real }
-         data points : (real * real)[] from \"points.csv\"
-         let predict p x = p.slope * x + p.offset
-         let loss p = mean (map (fun (x, y) -> (predict p x - y) ^ 2) points)
-         let rec descend p =
-           let (l, g) = value_and_grad loss p in
-           if norm g < 1e-6 then p else descend (p <-> 0.1 *> g)
-         show descend { slope = 0.0; offset = 0.0 }";
+data points : (real * real)[] from \"points.csv\"
+let predict p x = p.slope * x + p.offset
+let loss p = mean (map (fun (x, y) -> (predict p x - y) ^ 2) points)
+let rec descend p =
+  let (l, g) = value_and_grad loss p in
+  if norm g < 1e-6 then p else descend (p <-> 0.1 *> g)
+show descend { slope = 0.0; offset = 0.0 }";
     check(
         source,
         &[
