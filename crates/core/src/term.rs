@@ -183,7 +183,8 @@ pub struct Arm {
 }
 
 /// What a primitive's application needs besides its position: whether it is run to take a derivative, in which case
-/// deciding a comparison at equality is a kink.
+/// evaluators look for kinks (see [`crate::prim::PrimInfo`]). `derive` marks the primitive itself; the comparisons inside its
+/// partial derivatives stay unmarked, so that a kink is counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     pub differentiated: bool,

@@ -96,6 +96,17 @@ impl Type {
         Type::named("either", [left, right])
     }
 
+    /// Whether a type variable occurs.
+    pub fn has_vars(&self) -> bool {
+        match self {
+            Type::Var(_) => true,
+            Type::Real | Type::Int | Type::Bool | Type::String | Type::Unit => false,
+            Type::Tuple(parts) | Type::Named(_, parts) => parts.iter().any(Type::has_vars),
+            Type::Fun(parts) => parts.0.has_vars() || parts.1.has_vars(),
+            Type::Array(element) => element.has_vars(),
+        }
+    }
+
     /// Replaces variables by types, all at once. Unlisted variables stay.
     pub fn substitute(&self, map: &[(TypeVar, Type)]) -> Type {
         match self {

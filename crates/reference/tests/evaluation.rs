@@ -53,6 +53,13 @@ fn functions_partial_and_over_application() {
     let pick = fun([(&b, Type::Bool)], AT.if_(v(&b), first, second));
     linker.define("pick", Type::funs([Type::Bool, Int, Int], Int), pick);
     assert_eq!(linker.int(&app(g("pick"), [AT.bool(false), i(10), i(4)])), -6);
+    // Explicit functions applied to fewer and to more arguments than they have parameters.
+    let (a, b1, h1) = (var("a"), var("b"), var("h"));
+    let few = app(fun([(&a, Int), (&b1, Int)], subi(v(&a), v(&b1))), [i(10)]);
+    let term = AT.bind(&h1, int_to_int.clone(), few, app(v(&h1), [i(3)]));
+    assert_eq!(linker.int(&term), 7);
+    let c = var("c");
+    assert_eq!(linker.int(&app(fun([(&c, Type::Bool)], app(g("pick"), [v(&c), i(10)])), [AT.bool(true), i(4)])), 6);
     // A partial application keeps its argument.
     let h = var("h");
     let partial = app(g("pick"), [AT.bool(true), i(10)]);

@@ -14,6 +14,8 @@ impl TermPrinter<'_> {
         loop {
             let (pattern, bound, body) = self.pattern_of(&current.param, &current.ty, &current.body);
             vars.extend(bound);
+            // A type variable would have the same name in every annotation, and so be taken for one and the same.
+            let annotate = annotate && !current.ty.has_vars();
             texts.push(if annotate { format!("({pattern} : {})", self.ty(&current.ty)) } else { pattern });
             match &*body.kind {
                 TermKind::Lambda(inner) => current = inner.clone(),
@@ -141,17 +143,16 @@ impl TermPrinter<'_> {
 
     /// Parameters and annotation of a binding as text, and its right-hand side.
     fn bound(&mut self, bound: &Term, scheme: &Scheme) -> (String, Doc) {
-        let polymorphic = !scheme.vars.is_empty();
         match &*bound.kind {
             TermKind::Lambda(lambda) => {
-                let annotate = self.options.annotations != Annotations::None && !polymorphic;
+                let annotate = self.options.annotations != Annotations::None;
                 let (params, vars, body) = self.parameters(lambda, annotate);
                 let body = self.term(&body, Level::Open);
                 self.unbind(&vars);
                 (format!(" {}", params.join(" ")), body)
             }
             _ => {
-                let annotation = match self.options.annotations == Annotations::All && !polymorphic {
+                let annotation = match self.options.annotations == Annotations::All && !scheme.ty.has_vars() {
                     true => format!(" : {}", self.ty(&scheme.ty)),
                     false => String::new(),
                 };

@@ -14,7 +14,8 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-/// A program as inference leaves it, as one file: names of other modules are flattened (`Optim.descend` is `optim_descend`).
+/// A program as inference leaves it, as one file: names of other modules are
+/// flattened (`Optim.descend` is `descend`, or `optim_descend` where that would clash).
 pub fn print_program(program: &Program, options: Options) -> String {
     let context = Unlinked(program);
     let mut file = File::new(&context, options, Names::of_file(false));

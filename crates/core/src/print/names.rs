@@ -131,7 +131,7 @@ impl Names {
             return name.clone();
         }
         let wanted = global_name(&key);
-        let name = if self.flat { self.unique(flattened(&wanted)) } else { wanted };
+        let name = if self.flat { self.unique(&wanted) } else { wanted };
         self.taken.insert(name.clone());
         self.globals.insert(key, name.clone());
         name
@@ -145,7 +145,7 @@ impl Names {
         if let Some(known) = self.types.get(name) {
             return known.clone();
         }
-        let unique = self.unique_among(flattened(&wanted), |names, text| names.types.values().any(|t| t == text));
+        let unique = self.flattened(&wanted, |names, text| names.types.values().any(|t| t == text));
         self.types.insert(name.clone(), unique.clone());
         unique
     }
@@ -185,8 +185,17 @@ impl Names {
         wanted
     }
 
-    fn unique(&self, wanted: String) -> String {
-        self.unique_among(wanted, |names, text| names.taken.contains(text) || RESERVED.contains(text))
+    fn unique(&self, wanted: &str) -> String {
+        self.flattened(wanted, |names, text| names.taken.contains(text) || RESERVED.contains(text))
+    }
+
+    /// `Optim.descend` as `descend`, or as `optim_descend` if that is taken.
+    fn flattened(&self, wanted: &str, taken: impl Fn(&Names, &str) -> bool) -> String {
+        let short = identifier(wanted.rsplit('.').next().unwrap_or(wanted));
+        if !taken(self, &short) {
+            return short;
+        }
+        self.unique_among(identifier(wanted), taken)
     }
 
     fn unique_among(&self, wanted: String, taken: impl Fn(&Names, &str) -> bool) -> String {
@@ -221,11 +230,6 @@ fn identifier(text: &str) -> String {
         _ => name.insert(0, 'x'),
     }
     name
-}
-
-/// `Optim.descend` as `optim_descend`.
-fn flattened(name: &str) -> String {
-    identifier(name)
 }
 
 /// What a global is called if nothing else has the name.

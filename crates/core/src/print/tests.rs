@@ -186,9 +186,9 @@ type point = { x : real; y : real }
 
 let rec total (t : real tree) : real = match t with | Leaf x -> x | Node (l, r) -> total l + total r
 
-let other_start : real = 0.5
+let start : real = 0.5
 
-show let leaf = Leaf other_start in total leaf
+show let leaf = Leaf start in total leaf
 ";
     assert_eq!(print_program(&program, Options::default()), expected);
     let narrow = Options { width: 40, ..Options::default() };

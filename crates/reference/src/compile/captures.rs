@@ -12,7 +12,7 @@ pub type Captures = FxHashMap<*const Lambda, Vec<Var>>;
 pub fn captures(term: &Term) -> (Captures, Vec<Var>) {
     let (mut table, mut free) = (Captures::default(), FxHashSet::default());
     walk(term, &mut table, &mut free);
-    (table, sorted(free))
+    (table, sorted(&free))
 }
 
 /// The functions `fun x -> fun y -> ...` that follow each other directly, and what the last of them computes.
@@ -36,9 +36,10 @@ fn walk(term: &Term, table: &mut Captures, free: &mut FxHashSet<Var>) {
             let (chain, body) = chain(lambda);
             let mut inner = FxHashSet::default();
             walk(body, table, &mut inner);
+            // Also for those inside a chain: an application may take away the first parameters.
             for lambda in chain.iter().rev() {
                 inner.remove(&lambda.param);
-                table.insert(Arc::as_ptr(lambda), sorted(inner.clone()));
+                table.insert(Arc::as_ptr(lambda), sorted(&inner));
             }
             free.extend(inner);
         }
@@ -64,8 +65,8 @@ fn walk(term: &Term, table: &mut Captures, free: &mut FxHashSet<Var>) {
     })
 }
 
-fn sorted(vars: FxHashSet<Var>) -> Vec<Var> {
-    let mut vars: Vec<Var> = vars.into_iter().collect();
+fn sorted(vars: &FxHashSet<Var>) -> Vec<Var> {
+    let mut vars: Vec<Var> = vars.iter().cloned().collect();
     vars.sort_by_key(|v| v.id);
     vars
 }
