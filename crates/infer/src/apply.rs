@@ -58,6 +58,7 @@ impl Infer {
         let head = self.tree.node(function).span;
         let whole = self.ty(function);
         let total = args.len();
+        let errors = self.errors.len();
         let mut done: Vec<Exp> = Vec::new();
         let mut at = whole;
         let mut args: Vec<Option<Arg>> = args.into_iter().map(Some).collect();
@@ -99,6 +100,10 @@ impl Infer {
                         };
                         for arg in args[start..].iter_mut().filter_map(Option::take) {
                             self.written(arg);
+                        }
+                        // What is wrong with an argument explains it already.
+                        if self.errors.len() > errors {
+                            return self.error_exp(span);
                         }
                         let (ty, takes) = (self.show(whole), start);
                         let error =

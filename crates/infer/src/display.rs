@@ -13,6 +13,8 @@ const MAX_LENGTH: usize = 2_000;
 trait Source {
     fn node(&self, ty: Ty) -> (Ty, Node);
     fn size(&self, size: Size) -> Option<String>;
+    /// What the user calls a variable, if it has a name.
+    fn name(&self, quantified: u32) -> Option<String>;
 }
 
 impl Source for Store {
@@ -28,6 +30,11 @@ impl Source for Store {
             Size::Unknown | Size::Var(_) => None,
         }
     }
+
+    fn name(&self, quantified: u32) -> Option<String> {
+        let name = &self.quantified[quantified as usize].var.name;
+        Some(format!("'{}", name.trim_start_matches('\'')))
+    }
 }
 
 impl Source for Closed {
@@ -41,6 +48,11 @@ impl Source for Closed {
             Size::Rigid(i) => self.sizes.get(i as usize).map(|name| name.to_string()),
             Size::Unknown | Size::Var(_) => None,
         }
+    }
+
+    /// Definitions show `'a`, `'b`, ... in order.
+    fn name(&self, _: u32) -> Option<String> {
+        None
     }
 }
 
@@ -86,8 +98,18 @@ impl<'a> Printer<'a> {
     }
 
     fn name(&mut self, key: Key) -> String {
-        let count = self.variables.len();
-        self.variables.entry(key).or_insert_with(|| format!("'{}", letter(count))).clone()
+        if let Some(name) = self.variables.get(&key) {
+            return name.clone();
+        }
+        let own = match key {
+            Key::Quantified(q) => self.source.name(q),
+            Key::Unbound(_) => None,
+        };
+        let letters = (0..).map(|i| format!("'{}", letter(i)));
+        let taken = |name: &String| self.variables.values().any(|other| other == name);
+        let name = own.into_iter().chain(letters).find(|name| !taken(name)).unwrap_or_default();
+        self.variables.insert(key, name.clone());
+        name
     }
 
     fn write(&mut self, ty: Ty, place: Place) {

@@ -114,6 +114,7 @@ impl TypeError {
                 let what = match why {
                     Why::Operand { op, .. } | Why::OtherOperand { op, .. } => format!("`{op}`"),
                     Why::Argument { function: Some(name), .. } => format!("`{name}`"),
+                    Why::Shown { word } => format!("`{word}`"),
                     _ => "this operation".to_string(),
                 };
                 let label = if ty == function {
@@ -349,7 +350,7 @@ fn because(said: Diagnostic, why: &Why, expected: &str) -> Diagnostic {
         Why::Record { field } => said.note(format!("`{field}` is a field of `{expected}`")),
         Why::ConstructorArgument { name } => said.note(format!("the constructor `{name}` takes `{expected}` here")),
         Why::Recursion { name } => said.note(format!("`{name}` is used as `{expected}` in its own definition")),
-        Why::Pattern { value: None } | Why::Wanted => said,
+        Why::Pattern { value: None } | Why::Wanted | Why::Shown { .. } => said,
     }
 }
 
@@ -392,6 +393,9 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
     }
     if numbers {
         return match (&m.what, m.expected.as_str()) {
+            _ if matches!(m.why, Why::Operand { op: "^", .. }) => {
+                said.help("`x ^ k` takes an `int`; `x ** y` takes a `real`")
+            }
             _ if matches!(m.why, Why::OtherOperand { .. }) => {
                 said.help("nothing is converted silently: `real e` makes a `real` of an `int`, and `2.0` is a `real`")
             }
@@ -414,6 +418,15 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
     }
     if m.expected == "bool" && matches!(m.why, Why::Condition | Why::Check | Why::Guard) {
         return said.help("compare it with something, as in `x = 0`");
+    }
+    let tuple = |ty: &str| ty.contains(" * ") && !ty.contains("->");
+    if matches!(m.why, Why::Argument { .. }) && m.parts.is_none() {
+        if tuple(&m.expected) && !tuple(&m.actual) {
+            return said.help("the argument is a tuple, in parentheses: `f (a, b)`");
+        }
+        if tuple(&m.actual) && !tuple(&m.expected) {
+            return said.help("arguments stand one after the other, without comma: `f a b`");
+        }
     }
     if m.actual.ends_with(" list") && m.expected.ends_with(']') {
         return said.help("arrays are written `[| a; b |]`, lists `[a; b]`");

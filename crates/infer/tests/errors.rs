@@ -168,6 +168,44 @@ fn arguments_too_many_and_too_few() {
 }
 
 #[test]
+fn tuples_and_curried_arguments() {
+    check_error(
+        "let f (x, y) = x + y\nlet a = f 1.0 2.0",
+        &["E0201 expected `real * real`, found `real`
+  `1.0`: this has type `real`
+  `f`: argument 1 of `f` has type `real * real`
+  help: the argument is a tuple, in parentheses: `f (a, b)`"],
+    );
+    check_error(
+        "let f x y = x + y\nlet a = f (1.0, 2.0)",
+        &["E0201 expected `real`, found `real * real`
+  `(1.0, 2.0)`: this has type `real * real`
+  `f`: argument 1 of `f` has type `real`
+  help: arguments stand one after the other, without comma: `f a b`"],
+    );
+}
+
+#[test]
+fn an_annotation_that_promises_too_much() {
+    check_error(
+        "let first : 'a 'b. 'a -> 'b -> 'a = fun x y -> y",
+        &["E0201 expected `'a`, found `'b`
+  `y`: `y` has type `'b`
+  `'a -> 'b -> 'a`: `'a` is written here"],
+    );
+}
+
+#[test]
+fn functions_are_not_shown() {
+    check_error(
+        "show fun x -> x + 1.0",
+        &["E0205 `show` works on data only, and a function is not data
+  `fun x -> x + 1.0`: this is a function, `real -> real`
+  note: data types have no function inside: numbers, booleans, strings, and tuples, records, variants, lists and arrays of data"],
+    );
+}
+
+#[test]
 fn types_that_contain_themselves() {
     check_error(
         "let f x = x x",
