@@ -4,7 +4,7 @@ use crate::count::Count;
 
 pub fn bless() -> Count {
     let mut command = super::cargo();
-    command.args(["test", "--quiet", "--package", "gradus-golden", "--test", "messages"]).env("GRADUS_BLESS", "1");
+    command.args(["test", "--quiet", "--package", "gradus-cli", "--test", "messages"]).env("GRADUS_BLESS", "1");
     if command.status().is_ok_and(|status| status.success()) {
         println!("bless: the .expected files are written; read `git diff tests` line by line");
         Count::passed()

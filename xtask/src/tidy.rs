@@ -19,7 +19,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("generate", &["source", "core"]),
     ("gradus", &["source", "syntax", "core", "infer", "derive", "rewrite", "reference", "native", "runtime"]),
     ("cli", &["source", "gradus"]),
-    ("golden", &["source", "core", "gradus"]),
+    ("agree", &["source", "core", "derive", "generate", "reference", "rewrite"]),
 ];
 
 /// These crates also run in a browser: no files, no clock, no printing, no processes.

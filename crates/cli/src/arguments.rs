@@ -38,7 +38,7 @@ pub struct Application {
 impl Application {
     /// `texts` are the arguments as written, `option` is how the command line calls them.
     pub fn read(program: &Program, name: &str, texts: &[String], option: &str) -> Result<Application, Failure> {
-        let mut function = program.expression(name, name)?;
+        let mut function = program.function(name)?;
         if texts.len() != function.params().len() {
             let wanted = match function.params().len() {
                 0 => format!("`{name}` is not a function: leave {option} out"),

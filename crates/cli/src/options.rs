@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[command(
     name = "gradus",
     version,
-    max_term_width = 100,
+    term_width = 100,
     after_help = "Try:\n  gradus eval 'grad (fun x -> x ^ 3) 2.0'\n  gradus run examples/descent.gr\n  \
                   gradus grad examples/descent.gr loss --at '{\"slope\": 1, \"offset\": 0}' --verify\n\n\
                   Exit status: 0 fine, 1 the program is wrong or a check failed, 2 the command line is wrong."
@@ -25,7 +25,10 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a program: every `show`, `check` and `plot`, in order
-    Run { file: PathBuf },
+    Run {
+        /// The program
+        file: PathBuf,
+    },
     /// Evaluate one expression
     #[command(after_help = "Example: gradus eval 'grad loss { slope = 1.0; offset = 0.0 }' --in examples/descent.gr")]
     Eval {
@@ -37,6 +40,7 @@ pub enum Command {
     },
     /// Check a program without running it
     Check {
+        /// Programs
         #[arg(required = true)]
         files: Vec<PathBuf>,
         /// Also test each custom derivative rule against finite differences, at random points
@@ -52,6 +56,7 @@ pub enum Command {
     /// Apply a function and print the result as JSON
     #[command(after_help = "Example: gradus call examples/descent.gr predict --arg '{\"slope\": 2, \"offset\": 1}' --arg 3")]
     Call {
+        /// The program
         file: PathBuf,
         /// A function of the program, or an expression in parentheses
         function: String,
@@ -83,7 +88,9 @@ pub enum Command {
     },
     /// Print the differentiated program as Gradus source
     Transform {
+        /// The program
         file: PathBuf,
+        /// The function to differentiate
         function: String,
         /// Optimise the result
         #[arg(short = 'O', long = "optimise")]
@@ -97,6 +104,7 @@ pub enum Command {
     },
     /// Format source files in place
     Fmt {
+        /// Source files
         files: Vec<PathBuf>,
         /// Change nothing; fail if a file is not formatted
         #[arg(long)]
@@ -120,6 +128,7 @@ pub enum Command {
 /// A function and where to look at it.
 #[derive(Debug, Args)]
 pub struct Point {
+    /// The program
     pub file: PathBuf,
     /// A function of the program, or an expression in parentheses
     pub function: String,

@@ -155,6 +155,21 @@ pub enum DriverError {
     NoSuchBackend {
         name: &'static str,
     },
+    /// What is printed is the derivative of a function of one parameter.
+    NotOneParameter {
+        name: String,
+        ty: String,
+    },
+    /// A derivative that needs ever more definitions.
+    EndlessDerivative,
+    /// A function that is not known before the program runs is differentiated.
+    UnknownFunction {
+        span: Span,
+    },
+    FunctionShown {
+        ty: String,
+        span: Span,
+    },
     CheckFailed {
         sides: Option<(String, String)>,
         span: Span,
@@ -193,15 +208,18 @@ impl DriverError {
                     Some(path) => diagnostic.note(format!("there is no file {path}")),
                     None => diagnostic,
                 };
-                diagnostic.note(format!("the standard library has {library}"))
+                let diagnostic = diagnostic.note(format!("the standard library has {library}"));
+                match crate::library::names().find(|known| nearly(known, name)) {
+                    Some(known) => diagnostic.help(format!("did you mean `{known}`?")),
+                    None => diagnostic,
+                }
             }
             DriverError::UnreadableModule { name, reason, span } => {
                 Diagnostic::error("E0152", format!("the module `{name}` cannot be read: {reason}"))
                     .label(*span, "imported here")
             }
             DriverError::ImportCycle { cycle, span } => {
-                let name = |module: &Symbol| if module.is_empty() { "this file".into() } else { module.to_string() };
-                let names = cycle.iter().map(name).collect::<Vec<String>>().join(" imports ");
+                let names = cycle.iter().map(Symbol::to_string).collect::<Vec<String>>().join(" imports ");
                 Diagnostic::error("E0153", "modules import each other in a cycle")
                     .label(*span, "this import closes the cycle")
                     .note(names)
@@ -235,6 +253,22 @@ impl DriverError {
                     .note(format!("{name} : {ty}"))
             }
             DriverError::WrongValue { what, message } => Diagnostic::error("E0726", format!("{what}: {message}")),
+            DriverError::NotOneParameter { name, ty } => {
+                Diagnostic::error("E0728", format!("`{name}` has the type {ty}; a function of one parameter is needed"))
+                    .help(format!("fix the others, as in `(fun x -> {name} x 1.0)`, or take a tuple"))
+            }
+            DriverError::EndlessDerivative => {
+                Diagnostic::error("E0729", "the derivative needs ever more definitions and cannot be written down")
+                    .note("the function is defined through its own derivative; it can still be run")
+            }
+            DriverError::UnknownFunction { span } => {
+                Diagnostic::error("E0730", "the derivative cannot be written down before the program runs")
+                    .label(*span, "the function that is differentiated here is known only then")
+            }
+            DriverError::FunctionShown { ty, span } => {
+                Diagnostic::error("E0622", "a function cannot be shown").label(*span, format!("this is a `{ty}`"))
+                    .help("apply it to arguments, or show its type with `gradus check --types`")
+            }
             DriverError::CheckFailed { sides, span } => {
                 let diagnostic = Diagnostic::error("E0620", "a check does not hold").label(*span, "this is false");
                 match sides {
@@ -270,6 +304,16 @@ impl DriverError {
     }
 }
 
+/// Whether one name becomes the other by one letter more, less or changed, whatever the case.
+fn nearly(a: &str, b: &str) -> bool {
+    let (a, b) = (a.to_lowercase().chars().collect::<Vec<_>>(), b.to_lowercase().chars().collect::<Vec<_>>());
+    let (short, long) = if a.len() <= b.len() { (&a, &b) } else { (&b, &a) };
+    let same_start = short.iter().zip(long.iter()).take_while(|(x, y)| x == y).count();
+    let rest = long.get(same_start + 1..).unwrap_or_default();
+    let skip = usize::from(short.len() == long.len());
+    long.len() - short.len() <= 1 && short.get(same_start + skip..).unwrap_or_default() == rest
+}
+
 fn data_diagnostic(file: &str, error: &DataError, span: Span) -> Diagnostic {
     match error {
         DataError::Unreadable(reason) => {
@@ -285,7 +329,7 @@ fn data_diagnostic(file: &str, error: &DataError, span: Span) -> Diagnostic {
                 .label(span, reason.clone())
         }
         DataError::Misfit(misfit) => {
-            Diagnostic::error("E0706", format!("{file}, {misfit}")).label(span, "does not fit the type declared here")
+            Diagnostic::error("E0706", format!("{file}, {misfit}")).label(span, "does not fit the declared type")
         }
     }
 }

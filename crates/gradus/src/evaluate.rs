@@ -50,6 +50,11 @@ impl Evaluator {
         Ok(from_held(&held, ty, &self.program.schema()))
     }
 
+    /// The value of a definition of the given type.
+    pub fn value(&mut self, definition: &Symbol, ty: &Type) -> Result<Value, Error> {
+        self.apply(definition, &[], ty)
+    }
+
     /// A definition applied to arguments; without arguments, its value.
     pub fn apply(&mut self, definition: &Symbol, inputs: &[Input], result: &Type) -> Result<Value, Error> {
         let function = self.definition(definition)?;

@@ -40,10 +40,13 @@ mod program;
 mod rules;
 mod run;
 pub mod schema;
+mod sizes;
 mod text;
+mod transform;
 pub mod value;
 
 pub use error::{Error, Report};
+pub use evaluate::{Evaluator, Input};
 pub use function::{Argument, ArrayView, Function};
 pub use gradus_core::print::print_type as type_text;
 pub use gradus_core::Type;

@@ -53,6 +53,8 @@ pub fn load(main: Main, loader: &dyn Loader) -> (Modules, Problems) {
     if let Some(text) = library::text(library::PRELUDE) {
         walk.module(library::PRELUDE.into(), "library/prelude.gr", text.as_bytes(), None);
     }
+    // An import of the file that is run closes a cycle too.
+    walk.open.extend(module_name(main.name));
     walk.module("".into(), main.name, main.bytes, main.folder);
     (walk.modules, walk.problems)
 }
@@ -82,13 +84,17 @@ impl Walk<'_> {
                 ast::Module { items: Vec::new() }
             }
         };
-        self.open.push(name.clone());
+        if !name.is_empty() {
+            self.open.push(name.clone());
+        }
         for item in &tree.items {
             if let ast::ItemKind::Import(import) = &item.kind {
                 self.import(import, folder.as_deref());
             }
         }
-        self.open.pop();
+        if !name.is_empty() {
+            self.open.pop();
+        }
         self.modules.list.push(Source { name, file, folder, tree });
     }
 
@@ -132,4 +138,12 @@ fn file_name(module: &str) -> String {
     let mut letters = module.chars();
     let first = letters.next().map_or(String::new(), |c| c.to_lowercase().collect());
     format!("{first}{}.gr", letters.as_str())
+}
+
+/// The name by which others would import a file.
+fn module_name(path: &str) -> Option<Symbol> {
+    let stem = Path::new(path).file_name()?.to_str()?.strip_suffix(".gr")?;
+    let mut letters = stem.chars();
+    let first: String = letters.next()?.to_uppercase().collect();
+    Some(format!("{first}{}", letters.as_str()).into())
 }

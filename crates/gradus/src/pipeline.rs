@@ -7,7 +7,10 @@
 use crate::loader::Loader;
 use crate::modules::{self, Main, Modules};
 use crate::options::Options;
+use crate::error::DriverError;
+use crate::schema::Schema;
 use crate::Error;
+use gradus_core::print::print_type;
 use gradus_core::{Definition, Definitions, Global, Lambda, Mode, Program, Term, Type, TypeDecl, TypeName, Var};
 use gradus_derive::{Linker, Settings};
 use gradus_infer::{Elaborated, Inferred, ModuleSource};
@@ -36,10 +39,21 @@ pub fn front(main: Main, loader: &dyn Loader) -> Result<Typed, Error> {
     match gradus_infer::infer_program(&trees) {
         Ok(inferred) => {
             problems.extend(inferred.warnings.iter().map(|warning| warning.diagnostic()));
+            problems.extend(functions_shown(&inferred.program));
+            if problems.has_errors() {
+                return Err(Error::new(problems.all, &modules.sources));
+            }
             Ok(Typed { modules, inferred, warnings: problems.all })
         }
         Err(errors) => Err(Error::new(errors.iter().map(|error| error.diagnostic()).collect(), &modules.sources)),
     }
+}
+
+/// `show` and `plot` put data out, and a function is not data.
+fn functions_shown(program: &Program) -> Vec<Diagnostic> {
+    let schema = Schema::new(&program.types);
+    let wrong = program.items.iter().filter(|item| !schema.is_data(&item.ty));
+    wrong.map(|item| DriverError::FunctionShown { ty: print_type(&item.ty), span: item.term.span }.diagnostic()).collect()
 }
 
 /// One more expression in the scope of the whole program, perhaps at a type that is wanted.
@@ -78,6 +92,11 @@ pub fn expand(linked: &Linked, term: &Term, ty: &Type) -> Result<Term, Box<Diagn
     Ok(linked.simplify(term))
 }
 
+/// The definitions of a linked program, as evaluators and printers see them.
+pub fn definitions(linked: Arc<Linked>) -> Rc<dyn Definitions> {
+    Rc::new(Shared(linked))
+}
+
 /// The evaluator.
 pub fn machine(linked: Arc<Linked>, options: &Options) -> Machine<'static> {
     let defaults = gradus_reference::Options::default();
@@ -88,7 +107,7 @@ pub fn machine(linked: Arc<Linked>, options: &Options) -> Machine<'static> {
         max_memory: options.max_memory.unwrap_or(defaults.max_memory),
         ..defaults
     };
-    Machine::shared(Rc::new(Shared(linked)), settings)
+    Machine::shared(definitions(linked), settings)
 }
 
 impl Linked {

@@ -8,10 +8,12 @@ use crate::modules::{Main, Modules};
 use crate::options::Options;
 use crate::pipeline;
 use crate::schema::Schema;
+use crate::sizes;
 use crate::{Error, Value};
 use gradus_core::{Body, Def, Scheme, Symbol, Type};
-use gradus_infer::Inferred;
+use gradus_infer::{Inferred, Signature};
 use gradus_source::{Diagnostic, SourceMap, Span};
+use gradus_syntax::ast;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -169,17 +171,28 @@ impl Program {
 
     /// A function of the program, by name.
     pub fn function(&self, name: &str) -> Result<Function, Error> {
-        self.expression(name, name)
+        match self.inner.inferred.signature(name).filter(|signature| signature.scheme.vars.is_empty()) {
+            Some(Signature { name: definition, scheme, .. }) => {
+                Ok(Function::new(self.clone(), name.into(), definition, &scheme.ty))
+            }
+            None => self.expression("<function>", name),
+        }
     }
 
     /// An expression in the scope of the whole program, as a function (without parameters, if it is none). `shown` is what
-    /// messages call its text.
+    /// messages call the place of its text.
     pub fn expression(&self, shown: &str, text: &str) -> Result<Function, Error> {
         let added = self.with_expression(shown, text, None)?;
         if added.is_open() && matches!(added.ty, Type::Fun(_)) {
-            return Err(self.error(DriverError::Polymorphic { name: shown.into(), ty: added.shown }));
+            return Err(self.error(DriverError::Polymorphic { name: text.into(), ty: added.shown }));
         }
-        Ok(added.function(shown))
+        Ok(added.function(text))
+    }
+
+    /// The type of a definition, primitive or derivative form by name, as a user writes it, with sizes.
+    pub fn signature(&self, name: &str) -> Option<String> {
+        let defined = self.inner.inferred.signature(name).map(|signature| signature.shown);
+        defined.or_else(|| self.inner.inferred.builtin(name))
     }
 
     /// The type of an expression, which may have variables.
@@ -226,7 +239,7 @@ impl Program {
         let mut problems = Vec::new();
         for def in self.inner.core.defs.values() {
             let Body::Data { file, span } = &def.body else { continue };
-            match self.load_file(&def.module, file, &def.scheme.ty, &schema) {
+            match self.load_file(def, file, &schema) {
                 Ok(value) => values.push((def.name.clone(), def.scheme.ty.clone(), value)),
                 Err(error) => {
                     problems.push(DriverError::Data { file: file.to_string(), error, span: *span }.diagnostic())
@@ -240,11 +253,22 @@ impl Program {
         }
     }
 
-    fn load_file(&self, module: &str, file: &str, ty: &Type, schema: &Schema) -> Result<Value, DataError> {
+    fn load_file(&self, def: &Def, file: &str, schema: &Schema) -> Result<Value, DataError> {
         let format = Format::of(file).ok_or(DataError::UnknownFormat)?;
-        let folder = self.inner.modules.named(module).and_then(|module| module.folder.clone()).unwrap_or_default();
-        let bytes = self.inner.loader.read(&folder.join(file)).map_err(|error: LoadError| DataError::Unreadable(error.to_string()))?;
-        data::read(format, &bytes, ty, schema)
+        let module = self.inner.modules.named(&def.module);
+        let folder = module.and_then(|module| module.folder.clone()).unwrap_or_default();
+        let bytes = self.inner.loader.read(&folder.join(file));
+        let bytes = bytes.map_err(|error: LoadError| DataError::Unreadable(error.to_string()))?;
+        let value = data::read(format, &bytes, &def.scheme.ty, schema)?;
+        // The declaration itself is found by its place, since several may have one name.
+        for item in module.iter().flat_map(|module| &module.tree.items) {
+            if let ast::ItemKind::Data { name, ty, .. } = &item.kind {
+                if item.span.start <= def.span.start && def.span.end <= item.span.end || name.span == def.span {
+                    sizes::check(&value, ty).map_err(DataError::Misfit)?;
+                }
+            }
+        }
+        Ok(value)
     }
 
     pub(crate) fn error(&self, error: DriverError) -> Error {

@@ -45,6 +45,7 @@ pub struct Run {
     program: Program,
     evaluator: Evaluator,
     next: usize,
+    stopped: bool,
 }
 
 impl Program {
@@ -55,7 +56,7 @@ impl Program {
 
     /// The same, without the first items.
     pub fn run_from(&self, first: usize) -> Result<Run, Error> {
-        Ok(Run { program: self.clone(), evaluator: Evaluator::new(self)?, next: first })
+        Ok(Run { program: self.clone(), evaluator: Evaluator::new(self)?, next: first, stopped: false })
     }
 }
 
@@ -64,12 +65,10 @@ impl Iterator for Run {
 
     fn next(&mut self) -> Option<Self::Item> {
         let core = self.program.core().clone();
-        let item = core.items.get(self.next)?;
+        let item = core.items.get(self.next).filter(|_| !self.stopped)?;
         self.next += 1;
         let outcome = self.item(item);
-        if outcome.is_err() {
-            self.next = core.items.len();
-        }
+        self.stopped = outcome.is_err();
         Some(outcome)
     }
 }
@@ -95,6 +94,11 @@ impl Run {
                 Outcome::Check(Check { holds, sides, span: item.span })
             }
         })
+    }
+
+    /// Goes on with the next item after an error.
+    pub fn go_on(&mut self) {
+        self.stopped = false;
     }
 
     /// What is to be said about a check that failed.

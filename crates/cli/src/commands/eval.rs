@@ -9,10 +9,11 @@ pub fn eval(expression: &str, file: Option<&Path>, options: Options, output: &Ou
         Some(file) => super::load(file, options, output)?,
         None => super::empty(options)?,
     };
-    let value = program.expression("<expression>", expression)?;
+    let added = program.with_expression("<expression>", expression, None)?;
+    let value = added.function(expression);
     if value.params().is_empty() {
         output.value(&value.call(&[])?)
     } else {
-        output.line(format!("<fun : {}>", value.type_text()))
+        output.line(format!("<fun : {}>", added.shown))
     }
 }

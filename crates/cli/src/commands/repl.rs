@@ -108,12 +108,13 @@ impl Session {
     }
 
     fn expression(&mut self, text: &str, output: &Output) -> Done {
-        let value = self.program.expression("<input>", text)?;
+        let added = self.program.with_expression("<input>", text, None)?;
+        let value = added.function("<input>");
         if output.is_json() && value.params().is_empty() {
             return output.value(&value.call(&[])?);
         }
         let shown = if value.params().is_empty() { value.call(&[])?.to_string() } else { "<fun>".into() };
-        output.line(format!("{shown} : {}", value.type_text()))
+        output.line(format!("{shown} : {}", added.shown))
     }
 
     fn items(&mut self, text: &str, output: &Output) -> Done {

@@ -1,0 +1,218 @@
+//! Every command, run as a user would run it.
+
+mod support;
+
+use support::Folder;
+
+const LINE: &str = "type params = { slope : real; offset : real }\n\
+                    let predict p x = p.slope * x + p.offset\n\
+                    let loss p = (predict p 2.0 - 3.0) ^ 2\n";
+
+fn folder(test: &str) -> Folder {
+    Folder::new(test).with("line.gr", LINE)
+}
+
+#[test]
+fn run_shows_checks_and_plots() {
+    let program = "show 1 + 1\nshow { a = 1.5; b = [| 1.0; 2.0 |] }\ncheck 1 < 2\nplot [| 1.0; 2.0 |] to \"chart.svg\"\n";
+    let program = format!("type t = {{ a : real; b : real[] }}\n{program}");
+    let folder = Folder::new("run").with("p.gr", program);
+    folder.run(&["run", "p.gr"]).exits(0).prints("2\n{ a = 1.5; b = [| 1.0; 2.0 |] }\n").says("wrote chart.svg");
+    let chart = std::fs::read_to_string(folder.path().join("chart.svg")).expect("a chart");
+    assert!(chart.starts_with("<svg") && chart.ends_with("</svg>\n"));
+    folder.run(&["run", "p.gr", "--format", "json"]).exits(0).prints("2\n{\"a\":1.5,\"b\":[1.0,2.0]}\n");
+}
+
+#[test]
+fn a_plot_without_file_is_drawn_in_the_terminal() {
+    let folder = Folder::new("plot").with("p.gr", "plot [| for i < 10 -> real i |]");
+    let drawn = folder.run(&["run", "p.gr"]).exits(0).out();
+    assert!(drawn.lines().count() > 10 && drawn.contains('⠤') | drawn.contains('⡠') | drawn.contains('⢀'), "{drawn}");
+}
+
+#[test]
+fn a_failed_check_does_not_stop_the_run() {
+    let folder = Folder::new("failed").with("p.gr", "check 1 + 1 = 3\nshow 7\n");
+    folder.run(&["run", "p.gr"]).exits(1).prints("7\n").says("left:  2").says("right: 3");
+}
+
+#[test]
+fn eval_with_and_without_a_file() {
+    let folder = folder("eval");
+    folder.run(&["eval", "2.0 * 3.5"]).exits(0).prints("7.0\n");
+    folder.run(&["eval", "grad (fun x -> x ^ 3) 2.0"]).exits(0).prints("12.0\n");
+    folder.run(&["eval", "predict { slope = 2.0; offset = 1.0 } 3.0", "--in", "line.gr"]).exits(0).prints("7.0\n");
+    folder.run(&["eval", "fun x -> x"]).exits(0).prints("<fun : 'a -> 'a>\n");
+    folder.run(&["eval", "1 +"]).exits(1).says("error[");
+}
+
+#[test]
+fn check_is_silent_when_all_is_well() {
+    let folder = folder("check").with("bad.gr", "let f x = x + \"a\"");
+    folder.run(&["check", "line.gr"]).exits(0).prints("");
+    folder.run(&["check", "--types", "line.gr"]).exits(0).prints(
+        "predict : params -> real -> real\nloss : params -> real\n",
+    );
+    folder.run(&["check", "line.gr", "bad.gr"]).exits(1).says("bad.gr:1:15");
+}
+
+#[test]
+fn check_rules_finds_wrong_rules() {
+    let right = "let f x = x ^ 3 + 0.0\nderivative f x dy = 3.0 * x ^ 2 * dy\ntangent f x dx = 3.0 * x ^ 2 * dx\n";
+    let wrong = "let g x y = x * log y\nderivative g x y dz = (log y * dz, x * dz)\n";
+    let folder = Folder::new("rules").with("right.gr", right).with("wrong.gr", wrong);
+    folder.run(&["check", "--rules", "right.gr"]).exits(0).says("derivative f: agrees").says("tangent f: agrees");
+    folder.run(&["check", "--rules", "wrong.gr"]).exits(1).says("the derivative rule of `g` disagrees");
+}
+
+#[test]
+fn call_takes_json_files_and_expressions() {
+    let folder = folder("call").with("params.json", "{\"slope\": 2, \"offset\": 1}");
+    for first in ["{\"slope\": 2, \"offset\": 1}", "@params.json", "={ slope = 2.0; offset = 1.0 }"] {
+        folder.run(&["call", "line.gr", "predict", "--arg", first, "--arg", "=3"]).exits(0).prints("7.0\n");
+    }
+    folder.run(&["call", "line.gr", "(fun x -> -x)", "--arg", "-2"]).exits(0).prints("2.0\n");
+    folder.run(&["call", "line.gr", "predict", "--arg", "1", "--arg", "3"]).exits(1).says("$: expected an object");
+    folder.run(&["call", "line.gr", "predict"]).exits(2).says("give --arg 2 times");
+    folder.run(&["call", "line.gr", "predcit", "--arg", "1"]).exits(1).says("did you mean `predict`?");
+}
+
+#[test]
+fn grad_prints_value_and_gradient() {
+    // loss at slope 1, offset 0: residual -1; gradient 2 * -1 * (2, 1)
+    let folder = folder("grad");
+    let at = "{\"slope\": 1, \"offset\": 0}";
+    let expected = "{\"value\":1.0,\"gradient\":{\"slope\":-4.0,\"offset\":-2.0}}\n";
+    folder.run(&["grad", "line.gr", "loss", "--at", at]).exits(0).prints(expected);
+    for mode in ["forward", "vector", "continuation", "delta", "monadic"] {
+        folder.run(&["grad", "line.gr", "loss", "--at", at, "--ad", mode]).exits(0).prints(expected);
+    }
+    folder.run(&["grad", "line.gr", "predict", "--at", at, "--at", "5", "--wrt", "1"]).exits(0).prints(
+        "{\"value\":5.0,\"gradient\":1.0}\n",
+    );
+    let verified = folder.run(&["grad", "line.gr", "loss", "--at", at, "--verify"]).exits(0).out();
+    assert!(verified.contains("\"largest_relative_difference\":"), "{verified}");
+    folder.run(&["grad", "line.gr", "(fun x -> (x, x))", "--at", "1"]).exits(1).says("returns a real");
+}
+
+#[test]
+fn verify_fails_on_a_wrong_rule() {
+    let folder = Folder::new("verify").with("w.gr", "let f x = x ^ 2 + 0.0\nderivative f x dy = 3.0 * x * dy\n");
+    folder.run(&["grad", "w.gr", "f", "--at", "2", "--verify"]).exits(1).says("disagrees with finite differences");
+}
+
+#[test]
+fn jacobian_and_hessian() {
+    let folder = Folder::new("matrices").with("m.gr", "let f (x, y) = [| x * y; x + y; x |]\nlet g (x, y) = x ^ 2 * y\n");
+    folder.run(&["jacobian", "m.gr", "f", "--at", "[2, 3]"]).exits(0).prints("[[3.0,2.0],[1.0,1.0],[1.0,0.0]]\n");
+    folder.run(&["hessian", "m.gr", "g", "--at", "[1, 2]"]).exits(0).prints("[[4.0,2.0],[2.0,0.0]]\n");
+}
+
+#[test]
+fn transform_prints_a_program_that_gives_the_derivative() {
+    let folder = folder("transform");
+    for mode in ["forward", "vector", "delta", "monadic"] {
+        for optimise in [&[][..], &["-O"]] {
+            let arguments = [&["transform", "line.gr", "loss", "--ad", mode][..], optimise].concat();
+            let source = folder.run(&arguments).exits(0).out();
+            let file = Folder::new(&format!("transformed-{mode}-{}", optimise.len())).with("t.gr", &source);
+            file.run(&["check", "t.gr"]).exits(0);
+            let at = "loss_value_and_grad { slope = 1.0; offset = 0.0 }";
+            let value = file.run(&["eval", at, "--in", "t.gr", "--format", "json"]).exits(0).out();
+            assert_eq!(value, "[1.0,{\"slope\":-4.0,\"offset\":-2.0}]\n", "{mode}\n{source}");
+        }
+    }
+}
+
+#[test]
+fn fmt_formats_and_checks() {
+    let folder = Folder::new("fmt").with("f.gr", "let  f x=x+1.0 (* kept *)").with("broken.gr", "let = 3");
+    folder.run(&["fmt", "--check", "f.gr"]).exits(1).prints("f.gr is not formatted\n");
+    folder.run(&["fmt", "f.gr"]).exits(0).prints("formatted f.gr\n");
+    folder.run(&["fmt", "--check", "f.gr"]).exits(0).prints("");
+    let text = std::fs::read_to_string(folder.path().join("f.gr")).expect("the file");
+    assert!(text.contains("let f x = x + 1.0") && text.contains("(* kept *)"), "{text}");
+    folder.run_with(&["fmt", "--stdin"], "let  y=2").exits(0).prints("let y = 2\n");
+    folder.run(&["fmt", "broken.gr"]).exits(1).says("broken.gr:1");
+    folder.run(&["fmt"]).exits(2);
+}
+
+#[test]
+fn test_counts_checks() {
+    let folder = Folder::new("test").with("a.gr", "check true\ncheck 1 < 2\n").with("b.gr", "check 1 > 2\nshow 3\n");
+    folder.run(&["test", "a.gr"]).exits(0).prints("a.gr: 2 passed, 0 failed\n2 passed, 0 failed\n");
+    let all = folder.run(&["test"]).exits(1).says("left:  1").out();
+    assert!(all.ends_with("2 passed, 1 failed\n"), "{all}");
+}
+
+#[test]
+fn repl_reads_definitions_expressions_and_commands() {
+    let input = "let twice x = x * 2.0\ntwice 4.0\nlet h y =\n  y + 1.0\n\nh 1.0\n:type twice\nnonsense\nshow h 2.0\n:quit\nnever\n";
+    Folder::new("repl")
+        .run_with(&["repl"], input)
+        .exits(0)
+        .prints("twice : real -> real\n8.0 : real\nh : real -> real\n2.0 : real\nreal -> real\n3.0\n")
+        .says("unknown variable `nonsense`");
+}
+
+#[test]
+fn kinks_and_domains() {
+    let folder = Folder::new("kinks").with("k.gr", "let relu x = if x < 0.0 then 0.0 else x\nshow grad relu 0.0\nshow log (-1.0)\n");
+    folder.run(&["run", "k.gr"]).exits(0).prints("1.0\nnan\n");
+    folder.run(&["run", "k.gr", "--kinks=warn"]).exits(0).prints("1.0\nnan\n").says("warning[W0609]").says("k.gr:1:17").says("once");
+    folder.run(&["run", "k.gr", "--kinks=error"]).exits(1).prints("").says("error[E0609]").says("k.gr:1:17");
+    folder.run(&["run", "k.gr", "--domain=error"]).exits(1).prints("1.0\n").says("error[E0610]").says("k.gr:3:6");
+}
+
+#[test]
+fn limits_end_a_program_at_its_place() {
+    let folder = Folder::new("limits").with("l.gr", "let rec spin n = spin (n + 1)\nshow spin 0\n");
+    folder.run(&["run", "l.gr", "--max-steps", "1e5"]).exits(1).says("error[E0611]").says("l.gr:1:");
+    let grow = "let rec grow l = grow (1 :: l)\nshow grow []\n";
+    Folder::new("memory").with("m.gr", grow).run(&["run", "m.gr", "--max-memory", "20M"]).exits(1).says("error[E0612]");
+}
+
+#[test]
+fn diagnostics_in_json_are_one_object_per_line() {
+    let folder = Folder::new("json").with("e.gr", "let a = x\nlet b = y\n");
+    let said = folder.run(&["check", "e.gr", "--format", "json"]).exits(1).err();
+    let lines: Vec<serde_json::Value> = said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), 2, "{said}");
+    assert_eq!(lines[1]["file"], "e.gr");
+    assert_eq!((&lines[1]["line"], &lines[1]["column"]), (&2.into(), &9.into()));
+    assert!(lines[1]["code"].as_str().is_some_and(|code| code.starts_with('E')));
+}
+
+#[test]
+fn backends_that_do_not_exist_say_so() {
+    let folder = Folder::new("backend").with("p.gr", "show 1");
+    folder.run(&["run", "p.gr", "--backend", "native"]).exits(1).says("the native backend is not built yet");
+    folder.run(&["run", "p.gr", "--backend", "c"]).exits(1).says("the C backend is not built yet");
+    folder.run(&["run", "p.gr", "--backend", "gpu"]).exits(2);
+}
+
+#[test]
+fn a_wrong_command_line_is_2() {
+    let folder = Folder::new("usage").with("p.gr", "show 1");
+    folder.run(&["run", "p.gr", "--frobnicate"]).exits(2).says("--frobnicate");
+    folder.run(&["frobnicate"]).exits(2);
+    folder.run(&[]).exits(2);
+    folder.run(&["grad", "p.gr", "f"]).exits(2).says("--at");
+    folder.run(&["run", "p.gr", "--max-memory", "lots"]).exits(2);
+    folder.run(&["run", "p.gr", "--ad", "magic"]).exits(2).says("monadic");
+    folder.run(&["run", "p.gr", "--format", "svg"]).exits(2);
+    folder.run(&["--help"]).exits(0);
+}
+
+#[test]
+fn every_example_runs() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut files: Vec<_> = std::fs::read_dir(examples).expect("examples").filter_map(|e| Some(e.ok()?.path())).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "gr"));
+    files.sort();
+    assert!(!files.is_empty());
+    let folder = Folder::new("examples");
+    for file in files {
+        folder.run(&["run", &file.display().to_string()]).exits(0);
+    }
+}

@@ -1,0 +1,110 @@
+//! The differentiated program as Gradus source: the derivative of a function with everything that it needs.
+
+use crate::error::DriverError;
+use crate::function::Function;
+use crate::pipeline;
+use crate::Error;
+use gradus_core::build::At;
+use gradus_core::check::Linked;
+use gradus_core::print::{print_definitions, Annotations, Options};
+use gradus_core::traverse::{for_each_child, with_stack};
+use gradus_core::{Body, Definition, Definitions, DeriveOp, Global, Symbol, Term, TermKind, Type, Var};
+use gradus_source::Diagnostic;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+/// A function defined through its own derivative has no last definition.
+const MOST_DEFINITIONS: usize = 10_000;
+
+impl Function {
+    /// Gradus source that defines the derivative of this function of one parameter, in the mode of the program's options:
+    /// `f_value_and_grad x` if it returns a real, else `f_vjp x dy`.
+    pub fn transformed(&self) -> Result<String, Error> {
+        let [input] = self.params() else {
+            let (name, ty) = (self.name().to_string(), self.type_text());
+            return Err(self.program().error(DriverError::NotOneParameter { name, ty }));
+        };
+        let at = At(self.program().definition_span(self.definition()));
+        let function = at.global(Global::Source { name: self.definition().clone(), types: Arc::from([]) });
+        let (x, dy) = (Var::fresh("x"), Var::fresh("dy"));
+        let output = self.result().clone();
+        let form = |op, types: &[Type], args| at.term(TermKind::Derive { op, types: types.into(), args });
+        let (name, ty, term) = if output == Type::Real {
+            let body = form(DeriveOp::ValueAndGrad, std::slice::from_ref(input), vec![function, at.var(&x)]);
+            let result = Type::tuple([Type::Real, input.clone()]);
+            ("value_and_grad", Type::fun(input.clone(), result), at.lambda(&x, input.clone(), body))
+        } else {
+            let types = [input.clone(), output.clone()];
+            let body = form(DeriveOp::Vjp, &types, vec![function, at.var(&x), at.var(&dy)]);
+            let params = [(x, input.clone()), (dy, output.clone())];
+            ("vjp", Type::funs([input.clone(), output], input.clone()), at.lambdas(&params, body))
+        };
+        let plain = self.name().chars().all(|c| c.is_alphanumeric() || c == '_');
+        let name: Symbol = format!("{}_{name}", if plain { self.name() } else { "function" }).into();
+        let program = self.program().with_definition(name.clone(), ty, term);
+        let linked = pipeline::definitions(pipeline::link(program.core(), program.options()));
+        let root = Global::Source { name, types: Arc::from([]) };
+        let fail = |diagnostic: Box<Diagnostic>| program.errors(vec![*diagnostic]);
+        let definitions = reachable(&*linked, root).map_err(fail)?;
+        let context = Linked { definitions: &*linked, translate: None };
+        let options = Options { annotations: Annotations::All, ..Options::default() };
+        let text = print_definitions(&context, &definitions, options).map_err(fail)?;
+        Ok(with_data(&text, &program, &definitions))
+    }
+}
+
+/// A definition and all that it refers to, directly or not.
+fn reachable(definitions: &dyn Definitions, root: Global) -> Result<Vec<Arc<Definition>>, Box<Diagnostic>> {
+    let mut known = HashSet::from([root.clone()]);
+    let mut queue = VecDeque::from([root]);
+    let mut found = Vec::new();
+    while let Some(global) = queue.pop_front() {
+        let definition = definitions.definition(&global)?;
+        if let Some(term) = &definition.term {
+            for_each_global(term, &mut |global| {
+                if known.insert(global.clone()) {
+                    queue.push_back(global.clone());
+                }
+            })?;
+        }
+        found.push(definition);
+        if found.len() > MOST_DEFINITIONS {
+            return Err(Box::new(DriverError::EndlessDerivative.diagnostic()));
+        }
+    }
+    Ok(found)
+}
+
+fn for_each_global(term: &Term, visit: &mut dyn FnMut(&Global)) -> Result<(), Box<Diagnostic>> {
+    with_stack(|| {
+        match &*term.kind {
+            TermKind::Global(global) => visit(global),
+            TermKind::Lift { .. } => {
+                return Err(Box::new(DriverError::UnknownFunction { span: term.span }.diagnostic()));
+            }
+            _ => {}
+        }
+        let mut result = Ok(());
+        for_each_child(term, &mut |child| {
+            if result.is_ok() {
+                result = for_each_global(child, visit);
+            }
+        });
+        result
+    })
+}
+
+/// The text with the `data` that it uses, declared before the first definition.
+fn with_data(text: &str, program: &crate::Program, definitions: &[Arc<Definition>]) -> String {
+    let mut lines = String::new();
+    for definition in definitions {
+        let Global::Source { name, .. } = &definition.global else { continue };
+        if let Some(Body::Data { file, .. }) = program.core().defs.get(name).map(|def| &def.body) {
+            let ty = gradus_core::print::print_type(&definition.ty);
+            lines.push_str(&format!("data {name} : {ty} from {}\n\n", crate::value::quoted(file)));
+        }
+    }
+    let first = if text.starts_with("let ") { Some(0) } else { text.find("\nlet ").map(|at| at + 1) };
+    let (types, rest) = text.split_at(first.unwrap_or(text.len()));
+    format!("{types}{lines}{rest}")
+}
