@@ -114,7 +114,8 @@ impl TermPrinter<'_> {
                     body: body.clone(),
                 });
                 let (found, rest) = components(t, types.len(), &whole);
-                if !found.is_empty() {
+                // One component of a pair reads better as `fst t`.
+                if found.iter().flatten().count() > 1 || found.len() > 2 {
                     let tuple = self.named(t);
                     let (pattern, vars) = self.tuple_pattern(&found);
                     let start = self.text(format!("let {pattern} = "));

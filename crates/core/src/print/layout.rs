@@ -9,8 +9,6 @@ enum Node {
     Text(Box<str>),
     /// A blank, or a new line.
     Line,
-    /// Nothing, or a new line.
-    Break,
     /// Always a new line.
     Hard,
     Many(Vec<Doc>),
@@ -39,10 +37,6 @@ impl Layout {
         self.add(Node::Line)
     }
 
-    pub fn soft(&mut self) -> Doc {
-        self.add(Node::Break)
-    }
-
     pub fn hard(&mut self) -> Doc {
         self.add(Node::Hard)
     }
@@ -52,7 +46,11 @@ impl Layout {
     }
 
     pub fn nest(&mut self, doc: Doc) -> Doc {
-        self.add(Node::Nest(2, doc))
+        self.nest_by(2, doc)
+    }
+
+    pub fn nest_by(&mut self, columns: usize, doc: Doc) -> Doc {
+        self.add(Node::Nest(columns, doc))
     }
 
     pub fn group(&mut self, parts: impl Into<Vec<Doc>>) -> Doc {
@@ -76,8 +74,7 @@ impl Layout {
                     out.push(' ');
                     column += 1;
                 }
-                Node::Break if flat => {}
-                Node::Line | Node::Break | Node::Hard => {
+                Node::Line | Node::Hard => {
                     out.truncate(out.trim_end_matches(' ').len());
                     out.push('\n');
                     // Deeply nested text would otherwise consist of blanks.
@@ -111,9 +108,8 @@ impl Layout {
             };
             match &self.nodes[doc.0 as usize] {
                 Node::Text(text) => room -= text.chars().count() as isize,
-                Node::Line | Node::Break if !flat => return true,
+                Node::Line if !flat => return true,
                 Node::Line => room -= 1,
-                Node::Break => {}
                 Node::Hard => return !flat,
                 Node::Many(parts) => todo.extend(parts.iter().rev().map(|part| (flat, *part))),
                 Node::Nest(_, inner) => todo.push((flat, *inner)),

@@ -128,19 +128,20 @@ impl<'a> TermPrinter<'a> {
         vars.iter().for_each(|var| self.names.unbind(var));
     }
 
-    fn parenthesised(&mut self, doc: Doc, own: Level, asked: Level) -> Doc {
+    fn parenthesised(&mut self, doc: Doc, own: Level, asked: Level, is_function: bool) -> Doc {
         if own >= asked {
             return doc;
         }
         let (open, close) = (self.text("("), self.text(")"));
-        let inner = self.layout.nest(doc);
+        // Later lines go below what follows the parenthesis; the body of a function has its own indentation.
+        let inner = if is_function { doc } else { self.layout.nest_by(1, doc) };
         self.layout.group([open, inner, close])
     }
 
     pub(super) fn term(&mut self, term: &Term, asked: Level) -> Doc {
         with_stack(|| {
             let (doc, own) = self.open(term);
-            self.parenthesised(doc, own, asked)
+            self.parenthesised(doc, own, asked, matches!(&*term.kind, TermKind::Lambda(_)))
         })
     }
 
@@ -227,8 +228,10 @@ impl<'a> TermPrinter<'a> {
     /// Items between brackets, with the separator after each but the last.
     pub(super) fn bracketed(&mut self, open: &str, items: Vec<Doc>, separator: &str, close: &str, padded: bool) -> Doc {
         let (open, close) = (self.text(open), self.text(close));
-        let edge = |this: &mut Self| if padded { this.layout.line() } else { this.layout.soft() };
-        let mut parts = vec![edge(self)];
+        let mut parts = Vec::new();
+        if padded {
+            parts.push(self.layout.line());
+        }
         for (i, item) in items.into_iter().enumerate() {
             if i > 0 {
                 parts.push(self.text(separator));
@@ -237,8 +240,8 @@ impl<'a> TermPrinter<'a> {
             parts.push(item);
         }
         let inner = self.layout.many(parts);
-        let inner = self.layout.nest(inner);
-        let end = edge(self);
+        let inner = self.layout.nest_by(if padded { 2 } else { 1 }, inner);
+        let end = if padded { self.layout.line() } else { self.layout.many([]) };
         self.layout.group([open, inner, end, close])
     }
 

@@ -212,3 +212,24 @@ fn the_documentation_has_a_row_for_each_primitive() {
     assert!(page.contains("| `log x` | `real -> real` | natural logarithm | `1.0 / x` | `x > 0` |"), "{page}");
     assert!(page.contains("`if x < 0.0 then -1.0 else if x > 0.0 then 1.0 else 0.0`"), "{page}");
 }
+
+#[test]
+fn long_terms_break_where_a_reader_would() {
+    let (f, x, y, p) = (Var::fresh("f"), Var::fresh("x"), Var::fresh("y"), Var::fresh("p"));
+    let pair = Type::tuple([Type::Real, Type::Real]);
+    let product = prim(Prim::MulReal, [AT.var(&x), AT.proj(AT.var(&p), 0)]);
+    let body = AT.bind(&y, Type::Real, product, prim(Prim::AddReal, [AT.var(&y), prim(Prim::Sin, [AT.var(&y)])]));
+    let function = AT.lambda(&x, Type::Real, body);
+    let to = Type::fun(Type::Real, Type::Real);
+    let result = AT.tuple([AT.app(AT.var(&f), AT.proj(AT.var(&p), 1)), AT.app(AT.var(&f), AT.real(0.5))]);
+    let term = AT.lambda(&p, pair, AT.bind(&f, to, function, result));
+    let program = program();
+    let narrow = Options { width: 30, ..Options::default() };
+    let expected = "\
+fun p ->
+  let f x =
+    let y = x * fst p in
+    y + sin y in
+  (f (snd p), f 0.5)";
+    assert_eq!(print_term(Some(&Unlinked(&program)), &term, narrow), expected);
+}
