@@ -1,6 +1,6 @@
 //! Types as they are written: in annotations and declarations.
 
-use crate::error::{Namespace, TypeError};
+use crate::error::{NamePlace, Namespace, TypeError};
 use crate::infer::Infer;
 use crate::names::{Alias, TypeRef, Value};
 use crate::scheme::LocalScheme;
@@ -65,6 +65,7 @@ impl Infer {
                     name: name.clone(),
                     module: None,
                     near: None,
+                    place: NamePlace::Nowhere,
                     span,
                 };
                 self.report(error);

@@ -155,10 +155,10 @@ impl Infer {
     /// Primitives and derivative forms take their arguments into the node, as many as they have room for.
     fn applied(&mut self, function: Exp, args: Vec<Exp>, ty: Ty, span: Span) -> Exp {
         let node = self.tree.node(function).clone();
-        let (room, head): (usize, fn(ExpKind, Vec<Exp>) -> ExpKind) = match &node.kind {
-            ExpKind::Prim(prim, _, before) if before.is_empty() => (prim.info().params.len(), with_args),
-            ExpKind::Derive(op, _, before) if before.is_empty() => (crate::builtin::derive_arity(*op), with_args),
-            _ => (0, with_args),
+        let room = match &node.kind {
+            ExpKind::Prim(prim, _, before) if before.is_empty() => prim.info().params.len(),
+            ExpKind::Derive(op, _, before) if before.is_empty() => crate::builtin::derive_arity(*op),
+            _ => 0,
         };
         let taken = room.min(args.len());
         let mut at = node.ty;
@@ -169,7 +169,7 @@ impl Infer {
                     at = to;
                 }
             }
-            exp = self.tree.exp(head(node.kind, args[..taken].to_vec()), at, span);
+            exp = self.tree.exp(with_args(node.kind, args[..taken].to_vec()), at, span);
         }
         for arg in &args[taken..] {
             at = match self.store.shape(at) {

@@ -48,6 +48,10 @@ impl Infer {
         }
         self.type_vars.push(scope);
         self.size_vars.push(Default::default());
+        let around = self.defining.len();
+        if known.is_none() {
+            self.defining.extend(variable(binding).map(|(name, _)| name));
+        }
         let exp = match (&binding.params[..], &binding.annotation) {
             ([], None) => match known {
                 Some(known) => self.check(&binding.body, known, &self.recursion(binding)),
@@ -68,6 +72,7 @@ impl Infer {
             }
             (params, annotation) => self.function(binding, params, annotation.as_ref(), known, owner, &mut introduced),
         };
+        self.defining.truncate(around);
         self.size_vars.pop();
         self.type_vars.pop();
         Bound { exp, introduced }

@@ -2,7 +2,7 @@
 
 use crate::annotation::SizeNames;
 use crate::declared::{Constructor, DeclaredBody, DeclaredType};
-use crate::error::{Namespace, Twice, TypeError};
+use crate::error::{NamePlace, Namespace, Twice, TypeError};
 use crate::infer::Infer;
 use crate::names::TypeRef;
 use crate::scheme::{Closed, LocalScheme};
@@ -142,7 +142,14 @@ impl Infer {
         }
         for ident in unknown {
             let namespace = Namespace::TypeVariable;
-            self.report(TypeError::Unknown { namespace, name: ident.name, module: None, near: None, span: ident.span });
+            self.report(TypeError::Unknown {
+                namespace,
+                name: ident.name,
+                module: None,
+                near: None,
+                place: NamePlace::Nowhere,
+                span: ident.span,
+            });
         }
     }
 }

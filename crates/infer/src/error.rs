@@ -116,6 +116,16 @@ pub enum Namespace {
     TypeVariable,
 }
 
+/// Where a name that is not known here is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamePlace {
+    Nowhere,
+    /// It is being defined, without `rec`.
+    OwnDefinition,
+    /// It is defined further down.
+    Below,
+}
+
 /// What stands twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Twice {
@@ -138,6 +148,7 @@ pub enum TypeError {
         name: Symbol,
         module: Option<Symbol>,
         near: Option<String>,
+        place: NamePlace,
         span: Span,
     },
     /// A module that was not imported.
@@ -214,12 +225,6 @@ pub enum TypeError {
     },
     LocalPolymorphicRecursion {
         name: Symbol,
-        span: Span,
-    },
-    TooGeneral {
-        name: Symbol,
-        annotated: String,
-        var: String,
         span: Span,
     },
     MissingFields {

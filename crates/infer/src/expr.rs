@@ -120,7 +120,7 @@ impl Infer {
                     Some(Node::Array(element, _)) => Some(element),
                     _ => None,
                 };
-                let (items, element) = self.elements(items, hinted);
+                let (items, element) = self.elements(items, hinted, true);
                 let ty = self.store.array(element, Size::Literal(items.len() as u64));
                 self.tree.exp(ExpKind::Array(items), ty, span)
             }
@@ -200,9 +200,9 @@ impl Infer {
         }
     }
 
-    /// The elements of a list or an array, with their common type.
-    fn elements(&mut self, items: &[Expr], hint: Option<Ty>) -> (Vec<Exp>, Ty) {
-        let element = self.store.fresh();
+    /// The elements of a list or an array, with their common type. Arrays are regular: their rows have one size.
+    fn elements(&mut self, items: &[Expr], hint: Option<Ty>, regular: bool) -> (Vec<Exp>, Ty) {
+        let element = self.store.fresh_of(crate::store::Kind { single: regular, ..Default::default() });
         let first = items.first().map_or(Span::default(), |item| item.span);
         let why = Why::Element { first };
         let items = items
@@ -227,7 +227,7 @@ impl Infer {
             Some(Node::Named(crate::declared::Declared::LIST, args)) => args.first().copied(),
             _ => None,
         };
-        let (items, element) = self.elements(items, hinted);
+        let (items, element) = self.elements(items, hinted, false);
         let ty = self.named(crate::declared::Declared::LIST, vec![element]);
         let nil = ExpKind::Construct(crate::declared::Declared::LIST, 0, Vec::new());
         let nil = self.tree.exp(nil, ty, span);

@@ -50,6 +50,8 @@ pub struct Infer {
     pub pending: Vec<Size>,
     /// Uses of annotated definitions inside their own recursive group.
     pub early_uses: Vec<(GlobalId, Arc<[Ty]>, Exp)>,
+    /// Definitions without `rec` around us.
+    pub defining: Vec<Symbol>,
     /// How often each name is still to be defined at the top level.
     pub to_define: FxHashMap<Symbol, usize>,
     pub errors: Vec<TypeError>,
@@ -79,6 +81,7 @@ impl Infer {
             mark: 0,
             pending: Vec::new(),
             early_uses: Vec::new(),
+            defining: Vec::new(),
             to_define: FxHashMap::default(),
             errors: Vec::new(),
             warnings: Vec::new(),

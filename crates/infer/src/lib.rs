@@ -36,6 +36,6 @@ mod toplevel;
 mod tree;
 mod wording;
 
-pub use error::{Expression, Mismatch, Namespace, Twice, TypeError, Why};
+pub use error::{Expression, Mismatch, NamePlace, Namespace, Twice, TypeError, Why};
 pub use module::{imports, infer_expr, infer_program, Elaborated, Inferred, ModuleSource, Signature};
 pub use tree::MatchForm;

@@ -1,6 +1,6 @@
 //! Looking names up, and saying what is near when they are not there.
 
-use crate::error::{Namespace, TypeError};
+use crate::error::{NamePlace, Namespace, TypeError};
 use crate::infer::Infer;
 use crate::names::{nearest, Names, TypeRef, Value};
 use crate::store::TypeId;
@@ -50,7 +50,16 @@ impl Infer {
 
     fn unknown(&mut self, namespace: Namespace, path: &ast::Path, module: Option<Symbol>, near: Option<String>) {
         let name = path.name.name.clone();
-        self.report(TypeError::Unknown { namespace, name, module, near, span: path.name.span });
+        let place = if namespace != Namespace::Value || module.is_some() {
+            NamePlace::Nowhere
+        } else if self.defining.contains(&name) {
+            NamePlace::OwnDefinition
+        } else if self.to_define.get(&name).is_some_and(|left| *left > 0) {
+            NamePlace::Below
+        } else {
+            NamePlace::Nowhere
+        };
+        self.report(TypeError::Unknown { namespace, name, module, near, place, span: path.name.span });
     }
 
     /// Looks a path up in one namespace; reports it if it is not there.

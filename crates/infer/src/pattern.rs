@@ -250,8 +250,10 @@ impl Infer {
             }
             let extra = bound.iter().find(|(name, _, _)| !first.iter().any(|(n, _, _)| n == name));
             if let Some((name, _, span)) = extra {
-                let without = alternatives[0].span;
-                self.report(TypeError::OrPattern { name: name.clone(), span: *span, without });
+                if missing.is_none() {
+                    let without = alternatives[0].span;
+                    self.report(TypeError::OrPattern { name: name.clone(), span: *span, without });
+                }
                 // In scope, so that its uses are not told as well.
                 reading.bound.extend(extra.cloned());
             }

@@ -37,11 +37,11 @@ impl Infer {
         let reverse = direction == Direction::Reverse;
         let arity = if reverse { params.len().saturating_sub(1) } else { params.len() / 2 };
         let Some((inputs, output)) = self.take_params(ty, arity) else {
-            self.rule_arity(function, ty, params.len(), reverse, span);
+            self.rule_arity(function, ty, params.len(), reverse);
             return;
         };
         if arity == 0 || !reverse && params.len() % 2 == 1 {
-            self.rule_arity(function, ty, params.len(), reverse, span);
+            self.rule_arity(function, ty, params.len(), reverse);
             return;
         }
         let (expected, result) = if reverse {
@@ -103,7 +103,7 @@ impl Infer {
         self.reset();
     }
 
-    fn rule_arity(&mut self, function: &Ident, ty: Ty, given: usize, reverse: bool, _span: Span) {
+    fn rule_arity(&mut self, function: &Ident, ty: Ty, given: usize, reverse: bool) {
         let mut takes = 0;
         let mut at = ty;
         while let Node::Fun(_, to) = self.store.shape(at) {

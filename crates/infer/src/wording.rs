@@ -1,6 +1,6 @@
 //! The one place where type errors are put into words.
 
-use crate::error::{Expression, Mismatch, Namespace, Twice, TypeError, Why};
+use crate::error::{Expression, Mismatch, NamePlace, Namespace, Twice, TypeError, Why};
 use crate::tree::MatchForm;
 use gradus_source::{Diagnostic, Span};
 
@@ -16,7 +16,7 @@ impl TypeError {
 
     pub fn diagnostic(&self) -> Diagnostic {
         match self {
-            TypeError::Unknown { namespace, name, module, near, span } => {
+            TypeError::Unknown { namespace, name, module, near, place, span } => {
                 let (code, what) = match namespace {
                     Namespace::Value => ("E0101", "variable"),
                     Namespace::Constructor => ("E0102", "constructor"),
@@ -30,7 +30,20 @@ impl TypeError {
                     None => format!("unknown {what} `{tick}{name}`"),
                 };
                 let mut said = Diagnostic::error(code, message).label(*span, "not found here");
-                if let Some(near) = near {
+                let foreign = match (&**name, namespace) {
+                    ("float" | "double", Namespace::Type) => Some("the type of numbers with a fraction is `real`"),
+                    ("array" | "vector", Namespace::Type) => {
+                        Some("the type of arrays is written with brackets, as in `real[]`")
+                    }
+                    _ => None,
+                };
+                if *place == NamePlace::OwnDefinition {
+                    said = said.help(format!("a function that uses itself is defined by `let rec {name}`"));
+                } else if *place == NamePlace::Below {
+                    said = said.help(format!("`{name}` is defined further down; a definition stands before its uses"));
+                } else if let Some(foreign) = foreign {
+                    said = said.help(foreign);
+                } else if let Some(near) = near {
                     said = said.help(format!("did you mean `{near}`?"));
                 } else if *namespace == Namespace::TypeVariable {
                     said = said.help(format!("add `{tick}{name}` to the parameters of the declared type"));
@@ -166,10 +179,6 @@ impl TypeError {
                     .label(*span, "polymorphic recursion inside an expression")
                     .help(format!("move `{name}` to the top level; its type may stay as it is"))
             }
-            TypeError::TooGeneral { name, annotated, var, span } => {
-                Diagnostic::error("E0210", format!("`{name}` is less general than its type says"))
-                    .label(*span, format!("`{annotated}` promises any `{var}`"))
-            }
             TypeError::MissingFields { record, fields, span } => {
                 let names = fields.iter().map(|f| format!("`{f}`")).collect::<Vec<_>>().join(", ");
                 let fields_are = if fields.len() == 1 { "field is" } else { "fields are" };
@@ -244,6 +253,7 @@ impl TypeError {
                     said = said.note(format!("also missing: `{other}`"));
                 }
                 match form {
+                    MatchForm::Match if example == "_" => said.help("add `| _ -> ...`; a guard may fail"),
                     MatchForm::Match => {
                         said.help(format!("add `| {example} -> ...`, or `| _ -> ...` for all the rest"))
                     }

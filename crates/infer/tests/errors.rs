@@ -39,6 +39,28 @@ fn misspelt_names() {
 }
 
 #[test]
+fn names_that_are_known_elsewhere() {
+    check_error(
+        "let f n = if n = 0 then 1 else f (n - 1)",
+        &["E0101 unknown variable `f`
+  `f`: not found here
+  help: a function that uses itself is defined by `let rec f`"],
+    );
+    check_error(
+        "let area = width * 2.0\nlet width = 3.0",
+        &["E0101 unknown variable `width`
+  `width`: not found here
+  help: `width` is defined further down; a definition stands before its uses"],
+    );
+    check_error(
+        "let f (x : float) = x",
+        &["E0104 unknown type `float`
+  `float`: not found here
+  help: the type of numbers with a fraction is `real`"],
+    );
+}
+
+#[test]
 fn modules() {
     check_error(
         "let x = Optim.descend",

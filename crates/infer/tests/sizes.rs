@@ -59,6 +59,16 @@ let w = map (fun row -> dot row v) m",
 }
 
 #[test]
+fn rows_of_an_array_have_one_size() {
+    check_error(
+        "let m = [| [| 1.0; 2.0 |]; [| 3.0 |] |]",
+        &["E0401 array sizes differ: 1 here, but 2 is needed
+  `[| 3.0 |]`: this has type `real[1]`
+  `[| 1.0; 2.0 |]`: the first element has type `real[2]`, and all must be the same"],
+    );
+}
+
+#[test]
 fn size_variables_of_a_function_are_different_sizes() {
     check_error(
         "let f (a : real[n]) (b : real[m]) = dot a b",
