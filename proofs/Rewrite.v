@@ -1,0 +1,309 @@
+(* Rewrite rules (C Fig. 12, 13 and those of an optimiser): each is a refinement of the partial language.  Whenever the left side
+   returns, the right side returns the same value, in no more steps, with no more kinks; and so does any program in which rules have
+   been applied anywhere, any number of times ([rewriting_sound]).
+
+   A rule relates two terms in the *same* environment ([improves]), which is a preorder and easy to prove.  Rewriting under a
+   binder changes functions, so the congruence closure goes through the logical relation of Refinement.v; at data types that
+   relation is equality again, and there chains of rewrites compose.
+
+   Duplicating work is not a refinement: beta and let substitute atoms only, other arguments stay in a let.  Two rules of C do cost
+   a bounded number of steps more (unrolling a loop, fission); they are stated apart, with that number. *)
+From Coq Require Import Reals List Lia Lra ZArith.
+Require Import Language Primitive Germ Data Substitution Refinement.
+Import ListNotations.
+Open Scope nat_scope.
+Set Implicit Arguments.
+Unset Asymmetric Patterns.
+
+Section Fuel.
+Variable fuel : nat.
+Notation evR e := (ev RO fuel e).
+(* s more steps at most *)
+Definition improves_by (s : nat) {G t} (e e' : tm G t) : Prop := forall r v n k, evR e r = Some (v, n, k) ->
+  exists n' k', evR e' r = Some (v, n', k') /\ n' <= n + s /\ k' <= k.
+Notation improves := (improves_by 0).
+
+Lemma bindinv : forall A B (m : M A) (f : A -> M B) b n k, bind m f = Some (b, n, k) ->
+  exists a n1 k1 n2 k2, m = Some (a, n1, k1) /\ f a = Some (b, n2, k2) /\ n = n1 + n2 /\ k = k1 + k2.
+Proof.
+  intros A B [[[a n1] k1]|] f b n k; simpl; try discriminate. destruct (f a) as [[[b' n2] k2]|] eqn:E; try discriminate.
+  intros H. inversion H; subst. exists a, n1, k1, n2, k2. auto.
+Qed.
+Lemma tickinv : forall A (m : M A) b n k, tick m = Some (b, n, k) -> exists n1, m = Some (b, n1, k) /\ n = S n1.
+Proof. intros A [[[a n1] k1]|] b n k; simpl; try discriminate. intros H. inversion H; subst. eauto. Qed.
+Lemma retinv : forall A (a b : A) n k, ret a = Some (b, n, k) -> a = b /\ n = 0 /\ k = 0.
+Proof. intros A a b n k H. inversion H. auto. Qed.
+Ltac crack := repeat match goal with
+  | H : tick _ = Some (_, _, _) |- _ => apply tickinv in H as (? & H & ->)
+  | H : bind _ _ = Some (_, _, _) |- _ => apply bindinv in H as (? & ? & ? & ? & ? & ? & H & -> & ->)
+  | H : ret _ = Some (_, _, _) |- _ => apply retinv in H as (<- & -> & ->)
+  end.
+Ltac back := repeat match goal with H : ev RO fuel _ _ = Some (_, _, _) |- _ => rewrite H; clear H end.
+Lemma mseq_nth : forall A B (f : A -> M B) L l n k j v, mseq f L = Some (l, n, k) -> nth_error l j = Some v ->
+  exists x n' k', nth_error L j = Some x /\ f x = Some (v, n', k') /\ n' <= n /\ k' <= k.
+Proof.
+  intros A B f. induction L as [|x L IH]; intros l n k j v H Hj; simpl in H.
+  - inversion H; subst. destruct j; discriminate.
+  - crack. destruct j as [|j]; simpl in *.
+    + inversion Hj; subst. eexists _, _, _. split; [reflexivity|]. split; [eassumption|lia].
+    + match goal with H : mseq f L = Some _ |- _ => destruct (IH _ _ _ _ _ H Hj) as (y & n' & k' & P1 & P2 & P3 & P4) end.
+      exists y, n', k'. repeat split; auto; lia.
+Qed.
+Lemma mseq_comp : forall A B C (g : A -> M B) (f : B -> M C) L l1 l2 n1 k1 n2 k2, mseq g L = Some (l1, n1, k1) -> mseq f l1 = Some (l2, n2, k2) ->
+  mseq (fun x => bind (g x) f) L = Some (l2, n1 + n2, k1 + k2).
+Proof.
+  intros A B C g f. induction L as [|x L IH]; intros l1 l2 n1 k1 n2 k2 H1 H2; simpl in *.
+  - inversion H1; subst. inversion H2; subst. reflexivity.
+  - crack. simpl in H2. crack. match goal with H : g x = _ |- _ => rewrite H end. simpl.
+    match goal with H : f _ = Some _ |- _ => rewrite H end.
+    match goal with H : mseq g L = _, H' : mseq f _ = _ |- _ => rewrite (IH _ _ _ _ _ _ H H') end.
+    simpl. apply f_equal. apply f_equal2; [apply f_equal2; [reflexivity|lia]|lia].
+Qed.
+Lemma tick_bind : forall A B (m : M A) (f : A -> M B), bind (tick m) f = tick (bind m f).
+Proof. intros A B [[[a n] k]|] f; simpl; auto. destruct (f a) as [[[b n'] k']|]; auto. Qed.
+
+Lemma tick_late : forall A B (m : M A) (f g : A -> M B), (forall a, f a = g a) -> tick (bind m f) = bind m (fun a => tick (g a)).
+Proof.
+  intros A B [[[a n] k]|] f g H; simpl; auto. rewrite H. destruct (g a) as [[[b n'] k']|]; simpl; auto. now rewrite Nat.add_succ_r.
+Qed.
+Lemma tbind : forall A B (m : M A) (f : A -> M B) a b n1 n2 k1 k2, m = Some (a, n1, k1) -> f a = Some (b, n2, k2) ->
+  tick (bind m f) = Some (b, S (n1 + n2), k1 + k2).
+Proof. intros A B m f a b n1 n2 k1 k2 -> H. simpl. now rewrite H. Qed.
+Inductive rule : forall G t, tm G t -> tm G t -> Prop :=
+(* C Fig. 12 (a): algebraic laws *)
+| add_comm : forall G (a b : tm G TR), rule (tadd a b) (tadd b a)
+| add_zero : forall G (a : tm G TR), rule (tadd (lit 0) a) a
+| add_neg : forall G (a : tm G TR), rule (tadd a (tprim1 PNeg a)) (lit 0)
+| mul_comm : forall G (a b : tm G TR), rule (tmul a b) (tmul b a)
+| distribute : forall G (t a b : tm G TR), rule (tadd (tmul t a) (tmul t b)) (tmul t (tadd a b))
+| mul_zero : forall G (a : tm G TR), rule (tmul (lit 0) a) (lit 0)
+| mul_one : forall G (a : tm G TR), rule (tmul (lit 1) a) a
+(* their mirror images and neighbours *)
+| add_zero_r : forall G (a : tm G TR), rule (tadd a (lit 0)) a
+| mul_one_r : forall G (a : tm G TR), rule (tmul a (lit 1)) a
+| mul_zero_r : forall G (a : tm G TR), rule (tmul a (lit 0)) (lit 0)
+| sub_zero : forall G (a : tm G TR), rule (tsub a (lit 0)) a
+| sub_self : forall G (a : tm G TR), rule (tsub a a) (lit 0)
+| div_one : forall G (a : tm G TR), rule (tdiv a (lit 1)) a
+| neg_neg : forall G (a : tm G TR), rule (tprim1 PNeg (tprim1 PNeg a)) a
+| sub_neg : forall G (a b : tm G TR), rule (tadd a (tprim1 PNeg b)) (tsub a b)
+(* C Fig. 13: evaluation of known terms *)
+| fold_add : forall G m e m' e' m'' e'', litR m'' e'' = (litR m e + litR m' e')%R -> rule (tadd (tlit G m e) (tlit G m' e')) (tlit G m'' e'')
+| fold_mul : forall G m e m' e' m'' e'', litR m'' e'' = (litR m e * litR m' e')%R -> rule (tmul (tlit G m e) (tlit G m' e')) (tlit G m'' e'')
+| fold_int : forall G o x y z, intopv o x y = ret z -> rule (top2 (OIntop o) (tint G x) (tint G y)) (tint G z)
+| beta : forall G a b (e : tm (a :: G) b) v, atom v -> rule (tapp (tlam e) v) (sb e (one v))
+| beta_let : forall G a b (e : tm (a :: G) b) x, rule (tapp (tlam e) x) (tlet x e)
+| let_atom : forall G a b (e : tm (a :: G) b) v, atom v -> rule (tlet v e) (sb e (one v))
+| let_dead : forall G a b (x : tm G a) (e : tm G b), rule (tlet x (wk a e)) e
+| let_let : forall G a b c (x : tm G a) (y : tm (a :: G) b) (e : tm (b :: G) c), rule (tlet (tlet x y) e) (tlet x (tlet y (rn e (up (@shift G a)))))
+| fst_pair : forall G a b (x : tm G a) (y : tm G b), rule (tfst (tpair x y)) x
+| snd_pair : forall G a b (x : tm G a) (y : tm G b), rule (tsnd (tpair x y)) y
+| case_inl : forall G a b c (x : tm G a) (l : tm (a :: G) c) (r : tm (b :: G) c), rule (tcase (tinl b x) l r) (tlet x l)
+| case_inr : forall G a b c (x : tm G b) (l : tm (a :: G) c) (r : tm (b :: G) c), rule (tcase (tinr a x) l r) (tlet x r)
+| unnode_node : forall G a (x : tm G a) ts, rule (top1 (OUnnode a) (tnode x ts)) (tpair x ts)
+| loop_zero : forall G a (z : tm G a) b, rule (tloop (tint G 0) z b) z
+(* C Fig. 12 (d): loop fusion; and its relatives for map *)
+| get_build : forall G a (n : tm G TI) (b : tm (TI :: G) a) i, rule (tget (tbuild n b) i) (tlet i b)
+| map_map : forall G a b c (g : tm (a :: G) b) (f : tm (b :: G) c) l, rule (tmap f (tmap g l)) (tmap (tlet g (rn f (up (@shift G a)))) l)
+| map_build : forall G b c (n : tm G TI) (g : tm (TI :: G) b) (f : tm (b :: G) c), rule (tmap f (tbuild n g)) (tbuild n (tlet g (rn f (up (@shift G TI))))).
+
+Lemma rn_up : forall G a b c (f : tm (b :: G) c) (r : env R G) (x : den R a) (y : den R b),
+  evR (rn f (up (@shift G a))) (y, (x, r)) = evR f (y, r).
+Proof. intros. apply rn_ok. apply (@up_ok R). intros t m. reflexivity. Qed.
+Lemma get_build_ok : forall G a (b : tm (TI :: G) a) (i : tm G TI) r N l n2 k2 z n3 k3 v n4 k4,
+  mseq (fun i => tick (evR b (Z.of_nat i, r))) (seq 0 N) = Some (l, n2, k2) -> evR i r = Some (z, n3, k3) -> mget l z = Some (v, n4, k4) ->
+  exists n' k', tick (bind (evR i r) (fun x => evR b (x, r))) = Some (v, n', k') /\ n' <= S (n3 + n2) /\ k' <= k3 + k2.
+Proof.
+  intros G a b i r N l n2 k2 z n3 k3 v n4 k4 Hs Hz E. unfold mget in E. destruct (Z.ltb_spec z 0) as [?|Hi]; [discriminate|].
+  destruct (nth_error l (Z.to_nat z)) as [w|] eqn:Ew; [|discriminate]. crack.
+  destruct (mseq_nth _ _ _ Hs Ew) as (j & n' & k' & P1 & P2 & P3 & P4). crack.
+  assert (j = Z.to_nat z) as ->.
+  { pose proof (nth_error_Some (seq 0 N) (Z.to_nat z)) as Q. rewrite P1 in Q. rewrite seq_length in Q.
+    assert (Z.to_nat z < N) by (apply Q; discriminate). rewrite (nth_error_nth' _ 0) in P1 by (now rewrite seq_length).
+    rewrite seq_nth in P1 by auto. inversion P1. reflexivity. }
+  rewrite Z2Nat.id in P2 by lia. eexists _, _. split; [exact (@tbind _ _ _ _ _ _ _ _ _ _ Hz P2)|lia].
+Qed.
+Lemma map_map_ok : forall A G a b c (g : tm (a :: G) b) (f : tm (b :: G) c) (h : A -> den R a) r l l1 l2 n1 k1 n2 k2,
+  mseq (fun x => tick (evR g (h x, r))) l = Some (l1, n1, k1) -> mseq (fun x => tick (evR f (x, r))) l1 = Some (l2, n2, k2) ->
+  mseq (fun x => tick (evR (tlet g (rn f (up (@shift G a)))) (h x, r))) l = Some (l2, n1 + n2, k1 + k2).
+Proof.
+  intros A G a b c g f h r l l1 l2 n1 k1 n2 k2 H1 H2. rewrite <- (mseq_comp _ _ _ H1 H2). clear.
+  induction l as [|z q IH]; [reflexivity|]. cbn [mseq]. rewrite IH. f_equal. cbn [ev]. rewrite tick_bind. f_equal.
+  apply tick_late. intros y. apply rn_up.
+Qed.
+Theorem rule_sound : forall G t (e e' : tm G t), rule e e' -> improves e e'.
+Proof.
+  destruct 1; intros r0 vr n0 k0 E; cbn [ev lit op0v op1v op2v] in E; crack;
+    repeat match goal with H : guard _ _ = Some (_, _, _) |- _ => unfold guard in H; injection H as <- <- <- end; cbn [ev lit op0v op1v op2v].
+  - (* add_comm *) back. eexists _, _. split; [|split]; [simpl; rewrite Rplus_comm; reflexivity| |]; lia.
+  - (* add_zero *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Rplus_0_l; reflexivity| |]; lia.
+  - (* add_neg *) match goal with H : ev _ _ a _ = Some (?x, _, _), H' : ev _ _ a _ = Some (?y, _, _) |- _ => assert (x = y) by congruence; subst end.
+    eexists _, _. split; [|split]; [simpl; rewrite Rplus_opp_r; reflexivity| |]; lia.
+  - (* mul_comm *) back. eexists _, _. split; [|split]; [simpl; rewrite Rmult_comm; reflexivity| |]; lia.
+  - (* distribute *) match goal with H : ev _ _ t _ = Some (?x, ?n, ?k), H' : ev _ _ t _ = Some (?y, ?n', ?k') |- _ =>
+      assert (x = y /\ n = n' /\ k = k') as (-> & -> & ->) by (rewrite H in H'; inversion H'; auto); clear H' end.
+    back. eexists _, _. split; [|split]; [simpl; rewrite Rmult_plus_distr_l; reflexivity| |]; simpl; lia.
+  - (* mul_zero *) eexists _, _. split; [|split]; [simpl; rewrite Rmult_0_l; reflexivity| |]; lia.
+  - (* mul_one *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Rmult_1_l; reflexivity| |]; lia.
+  - (* add_zero_r *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Rplus_0_r; reflexivity| |]; lia.
+  - (* mul_one_r *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Rmult_1_r; reflexivity| |]; lia.
+  - (* mul_zero_r *) eexists _, _. split; [|split]; [simpl; rewrite Rmult_0_r; reflexivity| |]; lia.
+  - (* sub_zero *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Rminus_0_r; reflexivity| |]; lia.
+  - (* sub_self *) match goal with H : ev _ _ a _ = Some (?x, _, _), H' : ev _ _ a _ = Some (?y, _, _) |- _ => assert (x = y) by congruence; subst end.
+    eexists _, _. split; [|split]; [simpl; rewrite Rminus_diag_eq by reflexivity; reflexivity| |]; lia.
+  - (* div_one *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; unfold Rdiv; rewrite Rinv_1, Rmult_1_r; reflexivity| |]; lia.
+  - (* neg_neg *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Ropp_involutive; reflexivity| |]; lia.
+  - (* sub_neg *) back. eexists _, _. split; [|split]; [simpl; reflexivity| |]; simpl; lia.
+  - (* fold_add *) eexists _, _. split; [|split]; [simpl; rewrite H; reflexivity| |]; lia.
+  - (* fold_mul *) eexists _, _. split; [|split]; [simpl; rewrite H; reflexivity| |]; lia.
+  - (* fold_int *) rewrite H in E. crack. eexists _, _. split; [reflexivity|lia].
+  - (* beta *) destruct (@atom_value R RO fuel _ _ _ H r0) as (w & Hw).
+    rewrite (@sb_ok R RO fuel _ _ e _ (one v) (w, r0) r0) by (apply one_ok, Hw).
+    match goal with H1 : ev _ _ v _ = Some _ |- _ => rewrite Hw in H1; inversion H1; subst end.
+    eexists _, _. split; [eassumption|lia].
+  - (* beta_let *) back. simpl. match goal with H : ev _ _ e _ = _ |- _ => rewrite H end. eexists _, _. split; [reflexivity|lia].
+  - (* let_atom *) destruct (@atom_value R RO fuel _ _ _ H r0) as (w & Hw).
+    rewrite (@sb_ok R RO fuel _ _ e _ (one v) (w, r0) r0) by (apply one_ok, Hw).
+    match goal with H1 : ev _ _ v _ = Some _ |- _ => rewrite Hw in H1; inversion H1; subst end.
+    eexists _, _. split; [eassumption|lia].
+  - (* let_dead *) rewrite wk_ok in E. eexists _, _. split; [eassumption|lia].
+  - (* let_let *) match goal with H : ev _ _ x _ = _ |- _ => rewrite H end. simpl. match goal with H : ev _ _ y _ = _ |- _ => rewrite H end. simpl.
+    rewrite rn_up, E. eexists _, _. split; [reflexivity|lia].
+  - (* fst_pair *) eexists _, _. split; [eassumption|lia].
+  - (* snd_pair *) eexists _, _. split; [eassumption|lia].
+  - (* case_inl *) match goal with H : ev _ _ x _ = _ |- _ => eexists _, _; split; [exact (@tbind _ _ _ _ _ _ _ _ _ _ H E)|lia] end.
+  - (* case_inr *) match goal with H : ev _ _ x _ = _ |- _ => eexists _, _; split; [exact (@tbind _ _ _ _ _ _ _ _ _ _ H E)|lia] end.
+  - (* unnode_node *) back. eexists _, _. split; [simpl; reflexivity|simpl; lia].
+  - (* loop_zero *) simpl in E. crack. eexists _, _. split; [eassumption|lia].
+  - (* get_build *)
+    match goal with H : mseq _ _ = _, H' : ev _ _ i _ = _ |- _ => destruct (@get_build_ok _ _ b i _ _ _ _ _ _ _ _ _ _ _ H H' E) as (n' & k' & P1 & P2 & P3) end.
+    exists n', k'. split; [exact P1|lia].
+  - (* map_map *) match goal with H : ev _ _ l _ = _, H' : mseq _ _ = Some (?q, _, _), H'' : mseq _ ?q = _ |- _ =>
+      eexists _, _; split; [exact (@tbind _ _ _ _ _ _ _ _ _ _ H (@map_map_ok _ _ _ _ _ g f (fun x => x) _ _ _ _ _ _ _ _ H' H''))|lia] end.
+  - (* map_build *) match goal with H : ev _ _ n _ = _, H' : mseq _ _ = Some (?q, _, _), H'' : mseq _ ?q = _ |- _ =>
+      eexists _, _; split; [exact (@tbind _ _ _ _ _ _ _ _ _ _ H (@map_map_ok _ _ _ _ _ g f Z.of_nat _ _ _ _ _ _ _ _ H' H''))|lia] end.
+Qed.
+
+(* ---- rules that cost a bounded number of steps ---------------------------------------------------------- *)
+(* C Fig. 13, EvNrecS *)
+Theorem loop_succ : forall G a n (z : tm G a) (b : tm (a :: TI :: G) a), (0 <= n)%Z ->
+  improves_by 3 (tloop (tint G (n + 1)) z b) (tlet (tint G n) (tlet (wk TI (tloop (tint G n) z b)) b)).
+Proof.
+  intros G a n z b Hn r vr n0 k0 E. cbn [ev op0v] in E. crack. rewrite Z2Nat.inj_add in E by lia. rewrite Nat.add_1_r in E. cbn [miter] in E. crack.
+  rewrite Z2Nat.id in E by lia. eexists _, _. split; [|split; [|]].
+  - cbn [ev op0v]. refine (@tbind _ _ _ _ _ _ _ _ _ _ eq_refl _). refine (@tbind _ _ _ (fun q => evR b (q, (n, r))) _ _ _ _ _ _ _ E). rewrite wk_ok. cbn [ev op0v].
+    refine (@tbind _ _ _ _ _ _ _ _ _ _ eq_refl _). match goal with H : ev _ _ z _ = _ |- _ => rewrite H end. cbn [bind].
+    match goal with H : miter _ _ _ = _ |- _ => rewrite H end. reflexivity.
+  - lia.
+  - lia.
+Qed.
+
+(* ---- rewriting anywhere ------------------------------------------------------------------------------------ *)
+Definition atmost (a b : nat) : Prop := a <= b.
+Notation leV := (le R atmost atmost).
+Notation leR := (leE R atmost atmost).
+Notation leC := (leM atmost atmost).
+Definition refines {G t} (e e' : tm G t) : Prop := forall r r', leR G r r' -> leC (leV t) (evR e r) (evR e' r').
+Lemma am_refl : forall n, atmost n n.
+Proof. unfold atmost. auto. Qed.
+Lemma am_plus : forall a b c d, atmost a b -> atmost c d -> atmost (a + c) (b + d).
+Proof. unfold atmost. lia. Qed.
+Lemma self : forall G t (e : tm G t), refines e e.
+Proof. intros G t e r r' Hr. exact (@fundamental_le R RO atmost atmost am_refl am_refl am_plus am_plus fuel fuel (le_n _) G t e r r' Hr). Qed.
+
+Inductive rw : forall G t, tm G t -> tm G t -> Prop :=
+| rw_rule : forall G t (e e' : tm G t), rule e e' -> rw e e'
+| rw_refl : forall G t (e : tm G t), rw e e
+| rw_lam : forall G a b (e e' : tm (a :: G) b), rw e e' -> rw (tlam e) (tlam e')
+| rw_app : forall G a b (f f' : tm G (TFun a b)) x x', rw f f' -> rw x x' -> rw (tapp f x) (tapp f' x')
+| rw_let : forall G a b (x x' : tm G a) (e e' : tm (a :: G) b), rw x x' -> rw e e' -> rw (tlet x e) (tlet x' e')
+| rw_fix : forall G a b (e e' : tm (a :: TFun a b :: G) b), rw e e' -> rw (tfix e) (tfix e')
+| rw_case : forall G a b c (s s' : tm G (TSum a b)) (l l' : tm (a :: G) c) (r r' : tm (b :: G) c), rw s s' -> rw l l' -> rw r r' -> rw (tcase s l r) (tcase s' l' r')
+| rw_op1 : forall G a b (o : op1 a b) (x x' : tm G a), rw x x' -> rw (top1 o x) (top1 o x')
+| rw_op2 : forall G a b c (o : op2 a b c) (x x' : tm G a) y y', rw x x' -> rw y y' -> rw (top2 o x y) (top2 o x' y')
+| rw_op3 : forall G a b c d (o : op3 a b c d) (x x' : tm G a) y y' z z', rw x x' -> rw y y' -> rw z z' -> rw (top3 o x y z) (top3 o x' y' z')
+| rw_loop : forall G a (n n' : tm G TI) (z z' : tm G a) b b', rw n n' -> rw z z' -> rw b b' -> rw (tloop n z b) (tloop n' z' b')
+| rw_build : forall G a (n n' : tm G TI) (b b' : tm (TI :: G) a), rw n n' -> rw b b' -> rw (tbuild n b) (tbuild n' b')
+| rw_map : forall G a b (f f' : tm (a :: G) b) l l', rw f f' -> rw l l' -> rw (tmap f l) (tmap f' l')
+| rw_fold : forall G a b (f f' : tm (a :: b :: G) b) z z' l l', rw f f' -> rw z z' -> rw l l' -> rw (tfold f z l) (tfold f' z' l')
+| rw_prim1 : forall G p (x x' : tm G TR), rw x x' -> rw (tprim1 p x) (tprim1 p x')
+| rw_prim2 : forall G p (x x' y y' : tm G TR), rw x x' -> rw y y' -> rw (tprim2 p x y) (tprim2 p x' y')
+| rw_powi : forall G (x x' : tm G TR) y y', rw x x' -> rw y y' -> rw (tpowi x y) (tpowi x' y')
+| rw_cmp : forall G c (x x' y y' : tm G TR), rw x x' -> rw y y' -> rw (tcmp c x y) (tcmp c x' y')
+| rw_round : forall G k (x x' : tm G TR), rw x x' -> rw (tround k x) (tround k x')
+| rw_real : forall G (x x' : tm G TI), rw x x' -> rw (treal x) (treal x')
+| rw_sum : forall G (x x' : tm G (TArr TR)), rw x x' -> rw (tsum x) (tsum x')
+| rw_dot : forall G (x x' y y' : tm G (TArr TR)), rw x x' -> rw y y' -> rw (tdot x y) (tdot x' y').
+(* apply a lemma of Refinement.v, whose hypotheses on counts hold for [atmost] *)
+Ltac L lem := eapply lem; try exact am_refl; try exact am_plus.
+Ltac lb H := eapply le_bind; try exact am_refl; try exact am_plus; [apply H; eassumption|].
+Theorem rw_sound : forall G t (e e' : tm G t), rw e e' -> refines e e'.
+Proof.
+  induction 1; intros r1 r2 Hr;
+    try (cbn [ev]; L le_tick).
+  - intros v n k E. destruct (@rule_sound _ _ _ _ H r1 _ _ _ E) as (n' & k' & E' & H1 & H2).
+    destruct (@self _ _ e' r1 r2 Hr _ _ _ E') as (w & n'' & k'' & E'' & H3 & H4 & H5). exists w, n'', k''. unfold atmost in *. split; auto. split; auto. lia.
+  - intros v n k E. exact (@self _ _ e r1 r2 Hr _ _ _ E).
+  - L le_ret. intros x y Hxy. apply IHrw. split; auto.
+  - lb IHrw1. intros f1 g1 Hf. lb IHrw2. intros x1 y1 Hx. apply Hf, Hx.
+  - lb IHrw1. intros x1 y1 Hx. apply IHrw2. split; auto.
+  - L le_ret. L le_kleene; [auto|]. intros f g x y Hf Hx. apply IHrw. split; [exact Hx|split; [exact Hf|exact Hr]].
+  - lb IHrw1. intros [x|x] [y|y] Hx; simpl in Hx; try contradiction; [apply IHrw2|apply IHrw3]; split; auto.
+  - lb IHrw. intros x1 y1 Hx. L le_op1. exact Hx.
+  - lb IHrw1. intros x1 y1 Hx. lb IHrw2. intros x2 y2 Hy. L le_op2; auto.
+  - lb IHrw1. intros x1 y1 Hx. lb IHrw2. intros x2 y2 Hy. lb IHrw3. intros x3 y3 Hz. L le_op3; auto.
+  - lb IHrw1. intros x y ->. lb IHrw2. intros u v Hu. L le_iter; [|exact Hu].
+    intros i p q Hp. apply IHrw3. split; [exact Hp|split; [reflexivity|exact Hr]].
+  - lb IHrw1. intros x y ->. eapply le_seq with (P := eq); try exact am_refl; try exact am_plus.
+    + intros i j ->. L le_tick. apply IHrw2. split; [reflexivity|exact Hr].
+    + induction (seq 0 (Z.to_nat y)); constructor; auto.
+  - lb IHrw2. intros x y Hx. L le_seq; [|exact Hx]. intros p q Hp. L le_tick. apply IHrw1. split; auto.
+  - lb IHrw2. intros u v Hu. lb IHrw3. intros x y Hx. L le_fold; [|exact Hx|exact Hu].
+    intros p q w z0 Hp Hw. apply IHrw1. split; [exact Hp|split; [exact Hw|exact Hr]].
+  - lb IHrw. intros x1 y1 ->. L le_same.
+  - lb IHrw1. intros x1 y1 ->. lb IHrw2. intros x2 y2 ->. L le_same.
+  - lb IHrw1. intros x1 y1 ->. lb IHrw2. intros x2 y2 ->. L le_same.
+  - lb IHrw1. intros x1 y1 ->. lb IHrw2. intros x2 y2 ->.
+    intros a n0 k0 E. exists a, n0, k0. split; auto. split; [|unfold atmost; auto]. destruct a as [[]|[]]; exact (eq_refl tt).
+  - lb IHrw. intros x1 y1 ->. L le_same.
+  - lb IHrw. intros x1 y1 ->. L le_same.
+  - lb IHrw. intros x1 y1 Hx. apply reals_eq in Hx. subst. L le_same.
+  - lb IHrw1. intros x1 y1 Hx. lb IHrw2. intros x2 y2 Hy. apply reals_eq in Hx. apply reals_eq in Hy. subst. L le_same.
+Qed.
+
+(* at data types, related is equal *)
+Lemma le_data : forall t, data t = true -> forall x y, leV t x y <-> x = y.
+Proof.
+  induction t; simpl; intros Ht x y; try discriminate; try (apply andb_prop in Ht as [Ht1 Ht2]); try tauto.
+  - destruct x as [x1 x2], y as [y1 y2]. simpl. rewrite (IHt1 Ht1), (IHt2 Ht2). split; [intros [-> ->]; auto|intros E; inversion E; auto].
+  - destruct x as [x|x], y as [y|y]; try rewrite (IHt1 Ht1); try rewrite (IHt2 Ht2); split; intros E; try contradiction; try discriminate; try (inversion E; auto); congruence.
+  - revert y. induction x as [|x l IH]; intros y; split; intros E.
+    + inversion E; auto.
+    + subst. constructor.
+    + inversion E as [|? y' ? l' Hy Hl]; subst. f_equal; [now apply IHt|now apply IH].
+    + subst. constructor; [now apply IHt|now apply IH].
+  - revert y. induction x as [x l IH] using tree_ind'. intros [y l'].
+    assert (forall l', Forall2 (tree2 (leV t)) l l' <-> l = l') as HL.
+    { clear y l'. induction IH as [|z l Hz _ IHl]; intros l'; split; intros E.
+      - inversion E; auto.
+      - subst. constructor.
+      - inversion E as [|? z' ? l2 Hy Hl]; subst. f_equal; [now apply Hz|now apply IHl].
+      - subst. constructor; [now apply Hz|now apply IHl]. }
+    split; intros E.
+    + inversion E as [? ? ? ? E1 E2]; subst. f_equal; [now apply IHt|now apply HL].
+    + inversion E; subst. constructor; [now apply IHt|now apply HL].
+Qed.
+Lemma leE_data : forall G, datas G = true -> forall r, leR G r r.
+Proof. induction G as [|t G IH]; simpl; intros H r; auto. apply andb_prop in H as [H1 H2]. split; auto. now apply le_data. Qed.
+Inductive rewrites : forall G t, tm G t -> tm G t -> Prop :=
+| rewrites_done : forall G t (e : tm G t), rewrites e e
+| rewrites_step : forall G t (e e1 e2 : tm G t), rw e e1 -> rewrites e1 e2 -> rewrites e e2.
+Theorem rewriting_sound : forall G t (e e' : tm G t), rewrites e e' -> datas G = true -> data t = true ->
+  forall r v n k, evR e r = Some (v, n, k) -> exists n' k', evR e' r = Some (v, n', k') /\ n' <= n /\ k' <= k.
+Proof.
+  induction 1 as [|G t e e1 e2 H1 H2 IH]; intros HG Ht r v n k E.
+  - exists n, k. auto.
+  - destruct (@rw_sound _ _ _ _ H1 r r (leE_data G HG r) _ _ _ E) as (w & n1 & k1 & E1 & Hw & B1 & B2). apply (le_data t Ht) in Hw. subst w.
+    destruct (IH HG Ht _ _ _ _ E1) as (n2 & k2 & E2 & B3 & B4). exists n2, k2. unfold atmost in *. split; [exact E2|lia].
+Qed.
+End Fuel.

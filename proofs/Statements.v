@@ -1,0 +1,129 @@
+(* What is proved, for a reader who trusts nothing else: each theorem in full, under the name that the papers give it, with its proof a
+   reference to the file that has it.  `make` prints the assumptions of each and compares them with assumptions.txt.
+
+   Reading guide.  [ev RO fuel e r = Some (y, n, 0)]: program e, run over the reals in environment r, returns y after n steps and met no
+   kink.  [locally u0 P]: P holds near u0.  [Deriv U u0 h t F d]: near u0 the map F : U -> [[t]] keeps its shape, and is differentiable at
+   u0 with derivative d in direction h (Data.v).  With U = R these are curves, with U = R^n points.  [datas G], [data t]: no functions inside. *)
+From Coq Require Import Reals List Lia ZArith.
+From Coquelicot Require Import Coquelicot.
+Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Vector Continuation Refinement Rewrite.
+Require Combinator.
+Import ListNotations.
+Open Scope nat_scope.
+Unset Asymmetric Patterns.
+
+(* K section 3, C Theorem 1: forward mode computes value and derivative, at a bounded cost *)
+Theorem K_forward_mode : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t (e : tm G t) f g y n, datas G = true -> data t = true ->
+  primals G g = f u0 -> Derivs U u0 h G f (deltas G g) ->
+  ev RO fuel e (f u0) = Some (y, n, 0) ->
+  exists F g' n',
+    locally u0 (fun u => ev RO fuel e (f u) = Some (F u, n, 0)) /\
+    ev RO fuel (forward e) g = Some (g', n', 0) /\
+    primal t g' = y /\ Deriv U u0 h t F (delta t g') /\ n' <= 206 * n.
+Proof. exact forward_correct. Qed.
+
+(* K Theorems 3 and 5, and the cost claim of K section 7: the reverse derivative, for weights ws of the outputs, is their combination
+   with the Jacobian; run, bindings and backward evaluation together take at most 508 steps per step of the program *)
+Theorem K_reverse_mode : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t (e : tm G t) f v y n ws,
+  datas G = true -> data t = true -> Derivs U u0 h G f v ->
+  ev RO fuel e (f u0) = Some (y, n, 0) ->
+  exists F dy m cost,
+    locally u0 (fun u => ev RO fuel e (f u) = Some (F u, n, 0)) /\
+    Deriv U u0 h t F dy /\
+    reverse fuel e (f u0) ws = Some (y, m, cost) /\
+    dot (length (flats G v)) m (vector (flats G v)) = weighted ws (flat t dy) /\
+    cost <= 508 * n + 3 * length (flat t dy) + 1.
+Proof. exact reverse_correct. Qed.
+
+(* K Lemma 6: evaluating a Delta backwards adds x times its value to the inner product of accumulators and tangents *)
+Theorem K_lemma_6 : forall u n x m e, scoped n u -> (forall j, n <= j -> m j = None) ->
+  dot n (fst (eval x u m)) e = (dot n m e + x * dden u e)%R /\ forall j, n <= j -> fst (eval x u m) j = None.
+Proof. exact eval_dot. Qed.
+
+(* K Lemma 10: the relation is stable under extension of the tape *)
+Theorem K_lemma_10 : forall base (U : NormedModule R_AbsRing) (u0 h : U) gam t C L f g,
+  VK base U u0 h gam t C f g -> VK base U u0 h gam t (L ++ C) f g.
+Proof. exact VK_mono. Qed.
+
+(* K Theorem 4: the fundamental theorem of the monadic translation; at most 8 nodes of tape per step *)
+Theorem K_theorem_4 : forall base fuel (U : NormedModule R_AbsRing) (u0 h : U) gam G t (e : tm G t) C f g, VKE base U u0 h gam G C f g ->
+  EKs base U u0 0 0 (VK base U u0 h gam t) C (fun u => ev RO fuel e (f u)) (run fuel (MT e) g).
+Proof. exact monadic_fundamental. Qed.
+
+(* K Lemma 1: dt . F(s, ds) = R(s, dt) . ds *)
+Theorem K_lemma_1 : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G (e : tm G TR) f g y n w,
+  datas G = true -> primals G g = f u0 -> Derivs U u0 h G f (deltas G g) ->
+  ev RO fuel e (f u0) = Some (y, n, 0) ->
+  exists dy k m cost,
+    ev RO fuel (forward e) g = Some ((y, dy), k, 0) /\
+    reverse fuel e (f u0) [w] = Some (y, m, cost) /\
+    dot (length (flats G (deltas G g))) m (vector (flats G (deltas G g))) = (w * dy)%R.
+Proof. exact adjoint. Qed.
+
+(* one backward evaluation gives the total (Fréchet) derivative, at 508 times the cost of the program *)
+Theorem gradient : forall fuel n (e : tm (reals n) TR) (x : Rn n) y s,
+  ev RO fuel e (point n x) = Some (y, s, 0) ->
+  exists F m cost,
+    locally x (fun u => ev RO fuel e (point n u) = Some (F u, s, 0)) /\
+    reverse fuel e (point n x) [1%R] = Some (y, m, cost) /\
+    @filterdiff R_AbsRing (Rn n) R_NormedModule F (locally x) (fun h => dot n m (coords n h)) /\
+    cost <= 508 * s + 4.
+Proof. exact gradient_frechet. Qed.
+
+(* K section 10.4, left open there: forward mode of forward mode gives the second derivative *)
+Theorem K_second_derivative : forall fuel (e : tm [TR] TR) x y s, ev RO fuel e (x, tt) = Some (y, s, 0) ->
+  exists d2 k,
+    locally x (fun t => ev RO fuel e (t, tt) = Some (fn fuel e t, s, 0) /\ is_derive (fn fuel e) t (fn1 fuel e t)) /\
+    is_derive (fn1 fuel e) x d2 /\
+    ev RO fuel (forward (forward e)) (((x, 1%R), (1%R, 0%R)), tt) = Some (((y, fn1 fuel e x), (fn1 fuel e x, d2)), k, 0) /\
+    k <= 206 * (206 * s).
+Proof. exact second_derivative. Qed.
+
+(* K Fig. 5, C Fig. 15: the tangent is the array of all partial derivatives *)
+Theorem K_vector_mode : forall fuel n (e : tm (reals n) TR) (U : NormedModule R_AbsRing) (u0 h : U) f v y s,
+  Derivs U u0 h (reals n) f v -> ev RO fuel e (f u0) = Some (y, s, 0) ->
+  exists F dy g k,
+    locally u0 (fun u => ev RO fuel e (f u) = Some (F u, s, 0)) /\ Deriv U u0 h TR F dy /\
+    ev RO fuel (DT (vec n) e) (vec_seed n n 0 (f u0)) = Some ((y, g), k, 0) /\
+    length g = n /\ inner (vector (flats (reals n) v)) g 0 = dy /\ k <= (301 + 40 * n) * s.
+Proof. exact vector_correct. Qed.
+
+(* C section 5, Proposition 1 (there only against forward mode): the continuation-based macro *)
+Theorem C_continuation_mode : forall fuel n (e : tm (reals n) TR) (U : NormedModule R_AbsRing) (u0 h : U) f v y s,
+  Derivs U u0 h (reals n) f v -> ev RO fuel e (f u0) = Some (y, s, 0) ->
+  exists F dy g k,
+    locally u0 (fun u => ev RO fuel e (f u) = Some (F u, s, 0)) /\ Deriv U u0 h TR F dy /\
+    ev RO fuel (DT (cont n) e) (cont_seed n n 0 (f u0)) = Some ((y, g), k, 0) /\ k <= 301 * s /\
+    forall w, exists l c, g w = Some (l, c, 0) /\ length l = n /\ inner (vector (flats (reals n) v)) l 0 = (w * dy)%R.
+Proof. exact continuation_correct. Qed.
+
+(* C section 6, left unproved there: the combinator macro *)
+Theorem C_combinator_mode : forall n (e : Combinator.tm (Combinator.reals n) Combinator.TR) t0 f v s, Combinator.vel n t0 f v ->
+  Combinator.qden (Combinator.Dp (Combinator.comp e)) (Combinator.prim n (f t0)) = Combinator.tden e (f t0) /\
+  exists dy, is_derive (fun x => Combinator.tden e (f x)) t0 dy /\
+    Combinator.inner n v (Combinator.qden (Combinator.Dr (Combinator.comp e)) (Combinator.prim n (f t0), s)) = (dy * s)%R.
+Proof. exact Combinator.combinator_correct. Qed.
+
+(* C Theorem 2: soundness of program transformations, here as refinement of a partial language *)
+Theorem C_theorem_2 : forall fuel G t (e e' : tm G t), rewrites e e' -> datas G = true -> data t = true ->
+  forall r v n k, ev RO fuel e r = Some (v, n, k) -> exists n' k', ev RO fuel e' r = Some (v, n', k') /\ n' <= n /\ k' <= k.
+Proof. exact rewriting_sound. Qed.
+
+(* more fuel changes neither value nor steps nor kinks *)
+Theorem fuel_is_only_definedness : forall X (O : ops X) k k' (e : tm nil TR) y n s, k <= k' ->
+  ev O k e tt = Some (y, n, s) -> ev O k' e tt = Some (y, n, s).
+Proof. exact fuel_mono. Qed.
+
+Print Assumptions K_forward_mode.
+Print Assumptions K_reverse_mode.
+Print Assumptions K_lemma_6.
+Print Assumptions K_lemma_10.
+Print Assumptions K_theorem_4.
+Print Assumptions K_lemma_1.
+Print Assumptions gradient.
+Print Assumptions K_second_derivative.
+Print Assumptions K_vector_mode.
+Print Assumptions C_continuation_mode.
+Print Assumptions C_combinator_mode.
+Print Assumptions C_theorem_2.
+Print Assumptions fuel_is_only_definedness.
