@@ -1,0 +1,25 @@
+//! The tables of `bench/tables/README.md`: `cargo run --release -p gradus-tables -- cost|doubling|typing`.
+
+mod cost;
+mod typing;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let table = match std::env::args().nth(1).as_deref() {
+        Some("cost") => cost::cost(),
+        Some("doubling") => cost::doubling(),
+        Some("typing") => typing::typing(),
+        _ => {
+            eprintln!("usage: gradus-tables cost | doubling | typing");
+            return ExitCode::from(2);
+        }
+    };
+    match table {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
