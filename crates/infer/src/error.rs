@@ -67,10 +67,6 @@ pub enum Why {
         name: Symbol,
     },
     Check,
-    /// `show` and `plot` take data.
-    Shown {
-        word: &'static str,
-    },
     /// The body of a derivative rule; the type of the whole rule.
     Rule {
         function: Symbol,

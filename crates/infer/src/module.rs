@@ -19,6 +19,7 @@ use indexmap::IndexMap;
 pub struct ModuleSource {
     /// `Optim`; `Prelude` is opened everywhere.
     pub name: Symbol,
+    /// If its parser reported errors, type errors are still found, but the program that comes out must not be used.
     pub tree: ast::Module,
 }
 
@@ -203,14 +204,14 @@ impl Infer {
             ast::ItemKind::Let(group) => self.top_let(group),
             ast::ItemKind::Data { name, ty, file } => self.data(&name.name, name.span, ty, file),
             ast::ItemKind::Show(expr) => {
-                self.evaluated(expr, Err("show"), item.span, |_, _| ItemKind::Show);
+                self.evaluated(expr, None, item.span, |_, _| ItemKind::Show);
             }
             ast::ItemKind::Check(expr) => {
-                self.evaluated(expr, Ok(Ty::BOOL), item.span, |this, exp| ItemKind::Check { sides: this.sides(exp) });
+                self.evaluated(expr, Some(Ty::BOOL), item.span, |this, exp| ItemKind::Check { sides: this.sides(exp) });
             }
             ast::ItemKind::Plot { value, file } => {
                 let file = file.as_ref().map(|file| file.value.clone());
-                self.evaluated(value, Err("plot"), item.span, |_, _| ItemKind::Plot { file });
+                self.evaluated(value, None, item.span, |_, _| ItemKind::Plot { file });
             }
             ast::ItemKind::Rule { direction, function, params, body } => {
                 self.rule(*direction, function, params, body, item.span)
@@ -219,11 +220,11 @@ impl Infer {
         }
     }
 
-    /// `show`, `check`, `plot`: checked in every module, kept for the file that is run. Either of a certain type, or any data.
+    /// `show`, `check`, `plot`: checked in every module, kept for the file that is run.
     fn evaluated(
         &mut self,
         expr: &ast::Expr,
-        expected: Result<Ty, &'static str>,
+        expected: Option<Ty>,
         span: Span,
         kind: impl FnOnce(&mut Self, Exp) -> ItemKind,
     ) {
@@ -231,12 +232,8 @@ impl Infer {
         self.store.level = 1;
         self.type_vars.push(Default::default());
         let exp = match expected {
-            Ok(ty) => self.check(expr, ty, &Why::Check),
-            Err(word) => {
-                let exp = self.synth(expr);
-                self.require_data(self.ty(exp), expr.span, &Why::Shown { word });
-                exp
-            }
+            Some(ty) => self.check(expr, ty, &Why::Check),
+            None => self.synth(expr),
         };
         let ty = self.ty(exp);
         self.bounded(ty, expr.span);

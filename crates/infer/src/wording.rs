@@ -127,7 +127,6 @@ impl TypeError {
                 let what = match why {
                     Why::Operand { op, .. } | Why::OtherOperand { op, .. } => format!("`{op}`"),
                     Why::Argument { function: Some(name), .. } => format!("`{name}`"),
-                    Why::Shown { word } => format!("`{word}`"),
                     _ => "this operation".to_string(),
                 };
                 let label = if ty == function {
@@ -360,7 +359,7 @@ fn because(said: Diagnostic, why: &Why, expected: &str) -> Diagnostic {
         Why::Record { field } => said.note(format!("`{field}` is a field of `{expected}`")),
         Why::ConstructorArgument { name } => said.note(format!("the constructor `{name}` takes `{expected}` here")),
         Why::Recursion { name } => said.note(format!("`{name}` is used as `{expected}` in its own definition")),
-        Why::Pattern { value: None } | Why::Wanted | Why::Shown { .. } => said,
+        Why::Pattern { value: None } | Why::Wanted => said,
     }
 }
 

@@ -218,16 +218,6 @@ fn an_annotation_that_promises_too_much() {
 }
 
 #[test]
-fn functions_are_not_shown() {
-    check_error(
-        "show fun x -> x + 1.0",
-        &["E0205 `show` works on data only, and a function is not data
-  `fun x -> x + 1.0`: this is a function, `real -> real`
-  note: data types have no function inside: numbers, booleans, strings, and tuples, records, variants, lists and arrays of data"],
-    );
-}
-
-#[test]
 fn types_that_contain_themselves() {
     check_error(
         "let f x = x x",
