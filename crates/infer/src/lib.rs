@@ -17,6 +17,7 @@ mod declare;
 mod declared;
 mod display;
 mod error;
+mod example;
 mod expr;
 mod infer;
 mod literal;
