@@ -46,22 +46,23 @@ pub fn compare(generated: &Generated, modes: &[Mode]) -> Result<Agreement, Fault
     check::check_program(&generated.program)
         .map_err(|e| fault(Mode::Forward, format!("the program is ill-typed: {}", e.diagnostic().message)))?;
     let program = Arc::new(generated.program.clone());
+    let reference = Runner::new(&program, Mode::Monadic);
+    let runners: Vec<(Mode, Runner)> = modes.iter().map(|&mode| (mode, Runner::new(&program, mode))).collect();
     let mut agreement = Agreement::default();
     for point in &generated.points {
-        compare_at(generated, &program, point, modes, &mut agreement)?;
+        compare_at(generated, point, &reference, &runners, &mut agreement)?;
     }
     Ok(agreement)
 }
 
 fn compare_at(
     generated: &Generated,
-    program: &Arc<Program>,
     point: &Point,
-    modes: &[Mode],
+    reference: &Runner,
+    runners: &[(Mode, Runner)],
     agreement: &mut Agreement,
 ) -> Result<(), Fault> {
     let case = Case::new(generated, point);
-    let reference = Runner::new(program, Mode::Monadic);
     let value = match reference.run(&case.value(), &generated.output) {
         Ok(value) => flatten(&value),
         Err(problem) => return Err(Fault { mode: Mode::Monadic, what: format!("the function itself: {problem}") }),
@@ -72,8 +73,8 @@ fn compare_at(
         Err(problem) => return Err(Fault { mode: Mode::Forward, what: format!("jvp: {problem}") }),
     };
     let mut first: Option<(Mode, Vec<f64>)> = None;
-    for &mode in modes {
-        let runner = Runner::new(program, mode);
+    for (mode, runner) in runners {
+        let mode = *mode;
         let fault = |what: String| Fault { mode, what };
         let both = Type::tuple([generated.output.clone(), generated.input.clone()]);
         let pair = match runner.run(&case.value_and_vjp(), &both) {
@@ -96,7 +97,7 @@ fn compare_at(
         }
         // K Lemma 1: dt . F(s, ds) = R(s, dt) . ds
         let left = inner(&case.cotangent(&value.0), &tangent.0);
-        let right = inner(&gradient, &case.tangent_numbers(&reference, generated));
+        let right = inner(&gradient, &case.tangent_numbers(reference, generated));
         let scale = largest(&gradient).max(largest(&tangent.0));
         if scale < 1e100 && !close(left, right, TOLERANCE * 100.0, scale) {
             return Err(fault(format!("dy . jvp f x dx = {left}, but vjp f x dy . dx = {right}")));
@@ -114,7 +115,7 @@ fn compare_at(
         }
         agreement.compared.push(mode);
     }
-    compare_differences(generated, &reference, &case, &value.0, &tangent.0, agreement)
+    compare_differences(generated, reference, &case, &value.0, &tangent.0, agreement)
 }
 
 /// The slope of f along dx by central differences, with one step of Richardson's extrapolation and an estimate of its error: where
