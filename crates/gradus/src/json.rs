@@ -57,6 +57,14 @@ mod tests {
     }
 
     #[test]
+    fn a_key_may_begin_with_a_capital_letter() {
+        let expected = reads(r#"{"x":1,"y":2}"#, &point()).expect("fits");
+        assert_eq!(reads(r#"{"X":1,"y":2}"#, &point()), Ok(expected));
+        assert!(reads(r#"{"X":1,"x":1,"y":2}"#, &point()).is_err());
+        assert!(reads(r#"{"x":1,"why":2}"#, &point()).is_err());
+    }
+
+    #[test]
     fn every_form_goes_in_and_out_unchanged() {
         round_trip("1.5", Type::Real);
         round_trip("5e-324", Type::Real);

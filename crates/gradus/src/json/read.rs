@@ -256,7 +256,7 @@ impl<'de> Visitor<'de> for Node<'_> {
             Shape::Record { fields, types } => {
                 let mut parts: Vec<Option<Value>> = fields.iter().map(|_| None).collect();
                 while let Some(key) = map.next_key::<String>()? {
-                    let at = fields.iter().position(|field| **field == *key);
+                    let at = fields.iter().position(|field| fits(field, &key));
                     let Some((ty, part)) = at.and_then(|i| Some((types.get(i)?, parts.get_mut(i)?))) else {
                         return Err(self.found(format!("a field {key}")));
                     };
@@ -369,5 +369,16 @@ impl<'de> DeserializeSeed<'de> for Anything {
         // caller stops with an error anyway.
         let _ = json;
         Ok(())
+    }
+}
+
+/// Whether an object's key names a field. A Gradus field begins with a small letter, so `"A"` and `"Name"` fit `a` and `name` too.
+fn fits(field: &str, key: &str) -> bool {
+    let (mut letters, mut keys) = (field.chars(), key.chars());
+    match (letters.next(), keys.next()) {
+        (Some(letter), Some(first)) => {
+            (letter == first || first.to_lowercase().eq([letter])) && letters.as_str() == keys.as_str()
+        }
+        (_, first) => first.is_none() && field.is_empty(),
     }
 }
