@@ -120,7 +120,7 @@ fn a_reader_that_leaves_is_no_error() {
 #[test]
 fn deep_values_are_printed_and_read_back() {
     let program = "type t = Leaf | Node of t\nlet rec deep n t = if n = 0 then t else deep (n - 1) (Node t)\n\
-                   let rec depth n t = match t with Leaf -> n | Node t -> depth (n + 1) t\nlet measure t = depth 0 t\n\
+                   let rec depth (n : int) t = match t with Leaf -> n | Node t -> depth (n + 1) t\nlet measure t = depth 0 t\n\
                    show deep 100000 Leaf\n";
     let folder = Folder::new("deep-values").with("d.gr", program);
     folder.run(&["run", "d.gr"]).exits(0);

@@ -166,10 +166,6 @@ pub enum DriverError {
     UnknownFunction {
         span: Span,
     },
-    FunctionShown {
-        ty: String,
-        span: Span,
-    },
     CheckFailed {
         sides: Option<(String, String)>,
         span: Span,
@@ -264,10 +260,6 @@ impl DriverError {
             DriverError::UnknownFunction { span } => {
                 Diagnostic::error("E0730", "the derivative cannot be written down before the program runs")
                     .label(*span, "the function that is differentiated here is known only then")
-            }
-            DriverError::FunctionShown { ty, span } => {
-                Diagnostic::error("E0622", "a function cannot be shown").label(*span, format!("this is a `{ty}`"))
-                    .help("apply it to arguments, or show its type with `gradus check --types`")
             }
             DriverError::CheckFailed { sides, span } => {
                 let diagnostic = Diagnostic::error("E0620", "a check does not hold").label(*span, "this is false");

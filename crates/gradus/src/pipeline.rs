@@ -7,10 +7,7 @@
 use crate::loader::Loader;
 use crate::modules::{self, Main, Modules};
 use crate::options::Options;
-use crate::error::DriverError;
-use crate::schema::Schema;
 use crate::Error;
-use gradus_core::print::print_type;
 use gradus_core::{Definition, Definitions, Global, Lambda, Mode, Program, Term, Type, TypeDecl, TypeName, Var};
 use gradus_derive::{Linker, Settings};
 use gradus_infer::{Elaborated, Inferred, ModuleSource};
@@ -39,21 +36,10 @@ pub fn front(main: Main, loader: &dyn Loader) -> Result<Typed, Error> {
     match gradus_infer::infer_program(&trees) {
         Ok(inferred) => {
             problems.extend(inferred.warnings.iter().map(|warning| warning.diagnostic()));
-            problems.extend(functions_shown(&inferred.program));
-            if problems.has_errors() {
-                return Err(Error::new(problems.all, &modules.sources));
-            }
             Ok(Typed { modules, inferred, warnings: problems.all })
         }
         Err(errors) => Err(Error::new(errors.iter().map(|error| error.diagnostic()).collect(), &modules.sources)),
     }
-}
-
-/// `show` and `plot` put data out, and a function is not data.
-fn functions_shown(program: &Program) -> Vec<Diagnostic> {
-    let schema = Schema::new(&program.types);
-    let wrong = program.items.iter().filter(|item| !schema.is_data(&item.ty));
-    wrong.map(|item| DriverError::FunctionShown { ty: print_type(&item.ty), span: item.term.span }.diagnostic()).collect()
 }
 
 /// One more expression in the scope of the whole program, perhaps at a type that is wanted.

@@ -43,11 +43,16 @@ pub enum Entry {
 /// assert_eq!(read_entry("1 + )"), Entry::Wrong);
 /// ```
 pub fn read_entry(text: &str) -> Entry {
+    let items = gradus_syntax::parse_module(FileId(0), text).errors;
+    // These words are names inside expressions, but at a prompt nobody means that.
+    let first = text.split_whitespace().next().unwrap_or("");
+    if ["show", "check", "plot", "data", "derivative", "tangent"].contains(&first) && items.is_empty() {
+        return Entry::Items;
+    }
     let expression = gradus_syntax::parse_expr(FileId(0), text).errors;
     if expression.is_empty() {
         return Entry::Expression;
     }
-    let items = gradus_syntax::parse_module(FileId(0), text).errors;
     if items.is_empty() {
         return Entry::Items;
     }

@@ -30,7 +30,7 @@ pub fn label(value: f64, ticks: &[f64]) -> String {
         let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
         return format!("{mantissa}e{exponent}");
     }
-    let decimals = (-step.log10() + 1e-9).ceil().max(0.0) as usize;
+    let decimals = (-step.log10() - 1e-9).ceil().max(0.0) as usize;
     format!("{value:.decimals$}")
 }
 

@@ -16,6 +16,13 @@ const STACK: usize = 512 << 20;
 /// Seconds after which a cell is worth a remark.
 const SLOW: u64 = 20;
 
+/// What a cell may use; a program that needs more says so with `only:`.
+const MOST_STEPS: u64 = 30_000_000;
+const MOST_MEMORY: u64 = 2 << 30;
+
+/// These modes do not share what a program shares, and may take exponentially many steps.
+const UNSHARED: [Mode; 2] = [Mode::Delta, Mode::Continuation];
+
 /// What happened in the cells of the matrix, over all programs.
 #[derive(Default)]
 struct Tally {
@@ -152,12 +159,16 @@ fn cells(golden: &Golden, text: &str, tally: &Mutex<Tally>) -> Result<Vec<Option
     let words = ["grad", "vjp", "jvp", "pullback", "linearize", "jacobian", "hessian", "hvp", "diff", "taylor", "import"];
     let differentiates = words.iter().any(|word| text.contains(word));
     let modes: Vec<Option<Mode>> = if differentiates { Mode::ALL.into_iter().map(Some).collect() } else { vec![None] };
+    // A program that names its modes knows what it costs.
+    let limited = golden.only.is_none();
+    let (steps, memory) = (limited.then_some(MOST_STEPS), limited.then_some(MOST_MEMORY));
     let mut cells = Vec::new();
     for mode in modes {
         let tried = golden.only.as_ref().is_none_or(|only| mode.is_none_or(|mode| only.contains(&mode)));
         for optimise in [false, true] {
             if tried {
-                cells.push(Options { mode, optimise, ..base.clone() });
+                let limits = Options { max_steps: steps, max_memory: memory, ..base.clone() };
+                cells.push(Options { mode, optimise, ..limits });
             } else {
                 let mut tally = tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 tally.skipped.push(golden.only_reason.clone());
@@ -196,10 +207,13 @@ struct Refusals {
 
 impl Refusals {
     /// Takes note of a refusal; anything else is a failure.
-    fn note(&mut self, error: &gradus::Error) -> Result<(), String> {
+    fn note(&mut self, error: &gradus::Error, mode: Option<Mode>) -> Result<(), String> {
         match error.reports().next().map(|report| report.code) {
             Some("E0501") => self.not_offered = Some("is not built yet"),
             Some("E0503") => self.not_offered = Some("has no derivative form of this kind"),
+            Some("E0611" | "E0612") if mode.is_some_and(|mode| UNSHARED.contains(&mode)) => {
+                self.not_offered = Some("shares nothing and takes too long here");
+            }
             Some("E0502") => self.refused.push(error.to_string()),
             _ => return Err(error.to_string()),
         }
@@ -208,6 +222,7 @@ impl Refusals {
 }
 
 fn run_cell(program: &Program, golden: &Golden, prepared: &[Prepared], options: Options) -> Result<Refusals, String> {
+    let mode = options.mode;
     let program = program.clone().with_options(options);
     let mut refusals = Refusals::default();
     items(&program, golden, &mut refusals)?;
@@ -217,7 +232,7 @@ fn run_cell(program: &Program, golden: &Golden, prepared: &[Prepared], options: 
             continue;
         };
         match evaluator.value(&added.name, &added.ty) {
-            Err(error) => refusals.note(&error).map_err(|error| format!("line {line}: {text}\n{error}"))?,
+            Err(error) => refusals.note(&error, mode).map_err(|error| format!("line {line}: {text}\n{error}"))?,
             Ok(gradus::Value::List(sides)) => {
                 if let [left, right] = &*sides {
                     let agrees = agree::agree(left, right, *tolerance);
@@ -232,12 +247,13 @@ fn run_cell(program: &Program, golden: &Golden, prepared: &[Prepared], options: 
 
 /// Runs the items: every check must hold, and what is shown must read as expected.
 fn items(program: &Program, golden: &Golden, refusals: &mut Refusals) -> Result<(), String> {
+    let mode = program.options().mode;
     let mut run = program.run().map_err(|error| error.to_string())?;
     let mut number = 0;
     while let Some(outcome) = run.next() {
         match outcome {
             Err(error) => {
-                refusals.note(&error)?;
+                refusals.note(&error, mode)?;
                 run.go_on();
             }
             Ok(Outcome::Check(check)) if !check.holds => return Err(run.failed_check(&check).to_string()),
