@@ -119,7 +119,22 @@ fn reals(leaf: &Leaf) -> Vec<f64> {
     }
 }
 
+/// `bench flow FILE FUNCTION`: what the function becomes.
+fn show(path: &str, name: &str) {
+    let program = file(std::path::Path::new(path));
+    match gradus_native::lower(&program, &[entry(&program, name)]) {
+        Ok((module, _, _)) => print!("{}", gradus_native::flow::print::module(&module)),
+        Err(refusal) => println!("{}", refusal.diagnostic().message),
+    }
+}
+
 fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    if let [_, command, path, name] = &words[..] {
+        if command == "flow" {
+            return show(path, name);
+        }
+    }
     let options = Options::default();
     let library = std::env::temp_dir().join(format!("gradus-bench-{}.so", std::process::id()));
     let status = Command::new(&options.compiler)
@@ -175,7 +190,14 @@ fn gmm(hand: &libloading::Library, options: &Options) {
             )
         };
         let value = call(true);
-        let hand_times = (time(|| drop(call(false))), time(|| drop(call(true))));
+        let hand_times = (
+            time(|| {
+                call(false);
+            }),
+            time(|| {
+                call(true);
+            }),
+        );
         let leaves = [
             Leaf::Int(d as i64),
             Leaf::Int(k as i64),
@@ -209,8 +231,12 @@ fn lse(hand: &libloading::Library, options: &Options) {
         let value = unsafe { f(n as i32, x.as_ptr(), adj.as_mut_ptr()) };
         let null = std::ptr::null_mut();
         let hand_times = (
-            time(|| drop(unsafe { f(n as i32, x.as_ptr(), null) })),
-            time(|| drop(unsafe { f(n as i32, x.as_ptr(), adj.as_mut_ptr()) })),
+            time(|| unsafe {
+                f(n as i32, x.as_ptr(), null);
+            }),
+            time(|| unsafe {
+                f(n as i32, x.as_ptr(), adj.as_mut_ptr());
+            }),
         );
         let leaves = [Leaf::reals(x.clone())];
         close(&reals(&native.call(0, &leaves).expect("runs")[0]), &[value]);
@@ -232,8 +258,12 @@ fn llsq(hand: &libloading::Library, options: &Options) {
         let value = unsafe { f(n, m as i32, x.as_ptr(), adj.as_mut_ptr()) };
         let null = std::ptr::null_mut();
         let hand_times = (
-            time(|| drop(unsafe { f(n, m as i32, x.as_ptr(), null) })),
-            time(|| drop(unsafe { f(n, m as i32, x.as_ptr(), adj.as_mut_ptr()) })),
+            time(|| unsafe {
+                f(n, m as i32, x.as_ptr(), null);
+            }),
+            time(|| unsafe {
+                f(n, m as i32, x.as_ptr(), adj.as_mut_ptr());
+            }),
         );
         let leaves = [Leaf::reals(x.clone()), Leaf::Int(i64::from(n))];
         close(&reals(&native.call(0, &leaves).expect("runs")[0]), &[value]);

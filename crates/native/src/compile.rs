@@ -5,6 +5,7 @@ use crate::flow::{FunctionId, Module};
 use crate::lower::{Lowering, Signature};
 use crate::{simplify, Executable, Leaf, Refusal, RunError};
 use gradus_core::{Program, Term, Type};
+use gradus_source::Diagnostic;
 
 /// What is to be compiled: a closed term of a type `a1 -> ... -> an -> b` over data types. A definition is such a term, and
 /// so is any derivative of it.
@@ -21,6 +22,16 @@ pub enum Error {
     Refused(Box<Refusal>),
     /// The C compiler could not do its part.
     Compiler(CompileError),
+}
+
+impl Error {
+    /// What a user is told.
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Error::Refused(refusal) => refusal.diagnostic(),
+            Error::Compiler(error) => error.diagnostic(),
+        }
+    }
 }
 
 /// Compiled entries, in the order in which they were asked for.

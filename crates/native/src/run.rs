@@ -1,9 +1,10 @@
 //! Compiled flow functions, called with flattened values.
 
 use crate::c::{self, CompileError, Options, Site};
-use crate::flow::{FunctionId, Module, Type};
+use crate::flow::{Failure, FunctionId, Module, Type};
 use crate::leaf::Leaf;
 use gradus_runtime::slot::Slot;
+use gradus_source::Diagnostic;
 
 /// Why a call did not give results.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,36 @@ pub enum RunError {
         expected: Vec<Type>,
         found: Vec<Type>,
     },
+}
+
+impl RunError {
+    /// What a user is told, with the codes that the same failures have on the reference evaluator.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let (code, message, label, span) = match self {
+            RunError::Failed(site) => {
+                let (code, message, label) = match site.failure {
+                    Failure::Index => ("E0603", "an index is outside its array", "this index"),
+                    Failure::Count => ("E0604", "an array of negative size", "the size is negative"),
+                    Failure::Shape => ("E0605", "values of different shape", "these do not fit together"),
+                    Failure::DivisionByZero => ("E0601", "an integer is divided by zero", "the divisor is zero"),
+                    Failure::NegativeExponent => {
+                        ("E0602", "an integer is raised to a negative power", "the exponent is negative")
+                    }
+                    Failure::SignOfZero => ("E0606", "the sign of zero or of no number", "undefined here"),
+                    Failure::Match => ("E0607", "no case of a match applies", "this match"),
+                };
+                (code, message, label, Some(site.span))
+            }
+            RunError::OutOfMemory => ("E0611", "out of memory", "", None),
+            RunError::TooDeep => ("E0612", "recursion is too deep for the stack of compiled code", "", None),
+            RunError::Arguments { .. } => ("E0613", "the arguments do not have the function's types", "", None),
+        };
+        let diagnostic = Diagnostic::error(code, message);
+        match span {
+            Some(span) => diagnostic.label(span, label),
+            None => diagnostic,
+        }
+    }
 }
 
 struct EntryPoint {

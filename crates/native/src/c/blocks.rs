@@ -231,6 +231,11 @@ impl Emitter<'_> {
         }
     }
 
+    /// A statement that owns nothing.
+    pub(super) fn plain(&mut self, stmt: &Stmt) {
+        self.stmt(stmt, &mut Ownership::new(&Block::default(), &[]));
+    }
+
     /// A parameter that accumulates one number is a pointer.
     fn accumulator(&mut self, acc: Var) -> String {
         let name = self.name(acc);

@@ -2,6 +2,7 @@
 
 use super::emit::{Site, Source};
 use gradus_runtime::slot::{Entry, Release, SetStack, Slot};
+use gradus_source::Diagnostic;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -42,6 +43,31 @@ pub enum CompileError {
     Cache { path: PathBuf, reason: String },
     /// The result could not be loaded.
     Load { reason: String },
+}
+
+impl CompileError {
+    /// What a user is told.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let alternative = "`--backend reference` needs no C compiler";
+        match self {
+            CompileError::NoCompiler { compiler, reason } => {
+                Diagnostic::error("E0802", format!("the C compiler `{compiler}` cannot be started: {reason}"))
+                    .help(format!("install one, or name it in the environment variable CC; {alternative}"))
+            }
+            CompileError::Refused { compiler, output } => {
+                Diagnostic::error("E0803", format!("the C compiler `{compiler}` refused the compiled program"))
+                    .note(output.clone())
+                    .help(alternative)
+            }
+            CompileError::Cache { path, reason } => {
+                Diagnostic::error("E0804", format!("`{}` cannot be written: {reason}", path.display()))
+                    .help("compiled programs are kept in XDG_CACHE_HOME, or in .cache of the home folder")
+            }
+            CompileError::Load { reason } => {
+                Diagnostic::error("E0805", format!("the compiled program cannot be loaded: {reason}")).help(alternative)
+            }
+        }
+    }
 }
 
 /// A loaded library. Dropping it unloads the code.

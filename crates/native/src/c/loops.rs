@@ -44,6 +44,11 @@ impl Emitter<'_> {
             }
         }
         let index = self.name(l.index);
+        let split = checks_apart(l);
+        if let Some((checks, _)) = &split {
+            self.check_loop(checks, &index, &count);
+        }
+        let l = split.as_ref().map_or(l, |(_, rest)| rest);
         if let Some(reductions) = vectorisable(l) {
             let mut pragma = String::from("#pragma omp simd");
             for acc in reductions {
@@ -58,6 +63,35 @@ impl Emitter<'_> {
         self.block(&l.body, &params, &targets);
         for array in arrays.iter().filter(|a| a.ty.rank > 1) {
             self.collect_row(*array, &count, &index, span);
+        }
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// All the checks of a loop before it runs: whether any fails is found in vector lanes, which one only then.
+    fn check_loop(&mut self, checks: &[Stmt], index: &str, count: &str) {
+        self.line("{");
+        self.depth += 1;
+        self.line("int64_t bad = 0;");
+        for search in [false, true] {
+            if search {
+                self.line("if (GR_RARE(bad))");
+            } else {
+                self.line("#pragma omp simd reduction(| : bad)");
+            }
+            self.line(&format!("for (int64_t {index} = 0; {index} < {count}; {index}++) {{"));
+            self.depth += 1;
+            for stmt in checks {
+                match &stmt.op {
+                    Op::Check { cond, .. } if !search => {
+                        let cond = self.atom(*cond);
+                        self.line(&format!("bad |= !({cond});"));
+                    }
+                    _ => self.plain(stmt),
+                }
+            }
+            self.depth -= 1;
+            self.line("}");
         }
         self.depth -= 1;
         self.line("}");
@@ -138,6 +172,31 @@ impl Emitter<'_> {
         self.depth -= 1;
         self.line("}");
     }
+}
+
+/// For a loop that could run in vector lanes but for its checks: the checks with what they are computed from, and the loop
+/// without them. Only checks on arithmetic of the index and of outer values can be made ahead.
+fn checks_apart(l: &For) -> Option<(Vec<Stmt>, For)> {
+    let mut rest = l.clone();
+    rest.body.stmts.retain(|s| !matches!(s.op, Op::Check { .. }));
+    if rest.body.stmts.len() == l.body.stmts.len() || vectorisable(&rest).is_none() {
+        return None;
+    }
+    let mut needed: Vec<Var> = Vec::new();
+    let mut checks: Vec<Stmt> = Vec::new();
+    for stmt in l.body.stmts.iter().rev() {
+        let wanted = stmt.binds.iter().any(|v| needed.contains(v));
+        match &stmt.op {
+            Op::Check { .. } => {}
+            Op::Scalar { .. } | Op::Select { .. } | Op::Dim { .. } if wanted => {}
+            _ if wanted => return None,
+            _ => continue,
+        }
+        stmt.op.for_each_operand(&mut |a| needed.extend(a.var()));
+        checks.push(stmt.clone());
+    }
+    checks.reverse();
+    Some((checks, rest))
 }
 
 /// Whether the iterations can run side by side in vector lanes; the accumulators of one number that the loop adds to.

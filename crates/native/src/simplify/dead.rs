@@ -15,7 +15,7 @@ pub fn run(block: &mut Block, module: &Module) {
     accumulators_in_calls(block, &mut passed);
     let dead = Dead { module, own, passed };
     let mut live = FxHashSet::default();
-    dead.block(block, &mut live);
+    dead.block(block, &mut live, true);
 }
 
 struct Dead<'a> {
@@ -40,13 +40,14 @@ fn accumulators_in_calls(block: &Block, found: &mut FxHashSet<Var>) {
 type Live = FxHashSet<Var>;
 
 impl Dead<'_> {
-    /// Takes dead statements out; `live` gets the variables that the block needs.
-    fn block(&self, block: &mut Block, live: &mut Live) {
+    /// Takes dead statements out; `live` gets the variables that the block needs. `checks`: whether failing counts; in a loop that is
+    /// run again it does not, since the other run makes the same checks.
+    fn block(&self, block: &mut Block, live: &mut Live, checks: bool) {
         with_stack(|| {
             live.extend(block.results.iter().filter_map(|a| a.var()));
             let mut kept = Vec::with_capacity(block.stmts.len());
             for mut stmt in std::mem::take(&mut block.stmts).into_iter().rev() {
-                if self.stmt(&mut stmt, live) {
+                if self.stmt(&mut stmt, live, checks) {
                     kept.push(stmt);
                 }
             }
@@ -56,34 +57,36 @@ impl Dead<'_> {
     }
 
     /// Whether to keep a statement; if so, its nested blocks are cleaned and its operands become live.
-    fn stmt(&self, stmt: &mut Stmt, live: &mut Live) -> bool {
+    fn stmt(&self, stmt: &mut Stmt, live: &mut Live, checks: bool) -> bool {
         let wanted = stmt.binds.iter().any(|v| live.contains(v));
-        let replayed = matches!(&stmt.op, Op::For(l) if l.replayed);
-        if !wanted && !self.has_effect(&stmt.op, live, !replayed) {
+        let checks = checks && !matches!(&stmt.op, Op::For(l) if l.replayed);
+        // A check protects the reads after it, so it stays wherever its block stays.
+        let is_check = matches!(&stmt.op, Op::Check { .. });
+        if !wanted && !is_check && !self.has_effect(&stmt.op, live, checks) {
             return false;
         }
         match &mut stmt.op {
             Op::For(l) => {
-                let keep = self.trim(&l.carried, &l.body, 0, &stmt.binds, live);
+                let keep = self.trim(&l.carried, &l.body, 0, &stmt.binds, live, checks);
                 retain(&mut stmt.binds, &keep);
                 retain(&mut l.body.results, &keep);
                 retain(&mut l.carried, &keep);
-                self.block(&mut l.body, live);
+                self.block(&mut l.body, live, checks);
             }
             Op::While(l) => {
-                let keep = self.trim(&l.carried, &l.body, 1, &stmt.binds, live);
+                let keep = self.trim(&l.carried, &l.body, 1, &stmt.binds, live, checks);
                 retain(&mut stmt.binds, &keep);
                 retain(&mut l.body.results, &[vec![true], keep.clone()].concat());
                 retain(&mut l.carried, &keep);
-                self.block(&mut l.body, live);
+                self.block(&mut l.body, live, checks);
             }
             Op::If { then, otherwise, .. } => {
                 let keep: Vec<bool> = stmt.binds.iter().map(|v| live.contains(v)).collect();
                 retain(&mut stmt.binds, &keep);
                 retain(&mut then.results, &keep);
                 retain(&mut otherwise.results, &keep);
-                self.block(then, live);
-                self.block(otherwise, live);
+                self.block(then, live, checks);
+                self.block(otherwise, live, checks);
             }
             _ => {}
         }
@@ -131,7 +134,15 @@ impl Dead<'_> {
     }
 
     /// Which results of a loop to keep: those wanted, and the state that these depend on.
-    fn trim(&self, carried: &[(Var, Atom)], body: &Block, skip: usize, binds: &[Var], live: &Live) -> Vec<bool> {
+    fn trim(
+        &self,
+        carried: &[(Var, Atom)],
+        body: &Block,
+        skip: usize,
+        binds: &[Var],
+        live: &Live,
+        checks: bool,
+    ) -> Vec<bool> {
         let mut keep: Vec<bool> = binds.iter().map(|v| live.contains(v)).collect();
         loop {
             let mut trial = body.clone();
@@ -139,7 +150,7 @@ impl Dead<'_> {
             let wanted = body.results.iter().skip(skip).zip(&keep).filter(|(_, keep)| **keep);
             trial.results.extend(wanted.map(|(a, _)| *a));
             let mut needed = live.clone();
-            self.block(&mut trial, &mut needed);
+            self.block(&mut trial, &mut needed, checks);
             let before = keep.clone();
             for (i, (var, _)) in carried.iter().enumerate() {
                 keep[i] |= needed.contains(var);

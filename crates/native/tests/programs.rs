@@ -1,0 +1,141 @@
+//! Programs from source text: what is refused and where, failures with their places, deep recursion, long loops.
+
+mod support;
+
+use gradus_native::flow::Failure;
+use gradus_native::{compile, Data, Entry, Error, Layout, Leaf, Native, RunError};
+use std::path::Path;
+use support::{entry, numbers, program};
+
+fn compiled(text: &str, names: &[&str]) -> (gradus_core::Program, Vec<Entry>, Result<Native, Error>) {
+    let program = program("test.gr", text, Path::new("."));
+    let entries: Vec<Entry> = names.iter().map(|n| entry(&program, n)).collect();
+    let native = compile(&program, &entries, &Default::default());
+    (program, entries, native)
+}
+
+fn native(text: &str, names: &[&str]) -> Native {
+    match compiled(text, names).2 {
+        Ok(native) => native,
+        Err(error) => panic!("{:?}", error.diagnostic()),
+    }
+}
+
+/// The text that a refusal points at, and its message.
+fn refusal(text: &str, name: &str) -> (String, String) {
+    match compiled(text, &[name]).2 {
+        Err(error) => {
+            let diagnostic = error.diagnostic();
+            let place = diagnostic.labels.first().map(|l| text[l.span.start as usize..l.span.end as usize].to_string());
+            (diagnostic.message, place.unwrap_or_default())
+        }
+        Ok(_) => panic!("{name} was compiled"),
+    }
+}
+
+#[test]
+fn refused_by_name_and_place() {
+    let text = "let rec total (l : real list) : real = match l with [] -> 0.0 | x :: r -> x + total r\n\
+                let f x = total [x; x]";
+    let (message, place) = refusal(text, "f");
+    assert_eq!(message, "values of type `real list` cannot be compiled natively yet");
+    assert!(place.contains('x'), "{place}");
+
+    let text = "let f x = let g = if x > 0.0 then sin else cos in g x";
+    let (message, place) = refusal(text, "f");
+    assert_eq!(message, "a function that is only known when the program runs");
+    assert_eq!(place, "if x > 0.0 then sin else cos");
+}
+
+#[test]
+fn failures_have_their_place() {
+    let text = "let f (a : real[]) (i : int) : real = sum (map (fun x -> x * a.(i)) a)\n\
+                let g (a : real[]) (i : int) : real[] = grad (fun a -> f a i) a\n\
+                let h (n : int) (m : int) : int = n / m";
+    let native = native(text, &["f", "g", "h"]);
+    let a = Leaf::reals([1.0, 2.0, 3.0]);
+    // f = (sum a) a_i, so the gradient is a_i everywhere, and the sum besides at i.
+    assert_eq!(native.call(0, &[a.clone(), Leaf::Int(1)]), Ok(vec![Leaf::Real(12.0)]));
+    assert_eq!(native.call(1, &[a.clone(), Leaf::Int(1)]), Ok(vec![Leaf::reals([2.0, 8.0, 2.0])]));
+    for entry in [0, 1] {
+        for i in [-1, 3, i64::MAX, i64::MIN] {
+            match native.call(entry, &[a.clone(), Leaf::Int(i)]) {
+                Err(RunError::Failed(site)) => {
+                    assert_eq!(site.failure, Failure::Index);
+                    assert_eq!(&text[site.span.start as usize..site.span.end as usize], "a.(i)");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(native.call(2, &[Leaf::Int(-7), Leaf::Int(2)]), Ok(vec![Leaf::Int(-3)]));
+    assert!(
+        matches!(native.call(2, &[Leaf::Int(1), Leaf::Int(0)]), Err(RunError::Failed(site)) if site.failure == Failure::DivisionByZero)
+    );
+    let wrong = native.call(2, &[Leaf::Real(1.0), Leaf::Int(0)]);
+    assert!(matches!(wrong, Err(RunError::Arguments { .. })));
+}
+
+#[test]
+fn recursion_beyond_the_machine_stack() {
+    let text = "let rec count (n : int) : int = if n = 0 then 0 else 1 + count (n - 1)\n\
+                let rec product (n : int) (x : real) : real = if n = 0 then 1.0 else x * product (n - 1) x\n\
+                let slope (n : int) (x : real) : real = diff (fun x -> product n x) x\n\
+                let reverse_slope (n : int) (x : real) : real = grad (fun x -> product n x) x";
+    let native = native(text, &["count", "slope", "reverse_slope"]);
+    assert_eq!(native.call(0, &[Leaf::Int(1_000_000)]), Ok(vec![Leaf::Int(1_000_000)]));
+    assert_eq!(native.call(0, &[Leaf::Int(1_000_000_000)]), Err(RunError::TooDeep));
+    assert_eq!(native.call(0, &[Leaf::Int(10)]), Ok(vec![Leaf::Int(10)]));
+    // At 1 the slope of x^n is n.
+    assert_eq!(native.call(1, &[Leaf::Int(100_000), Leaf::Real(1.0)]), Ok(vec![Leaf::Real(100_000.0)]));
+    assert_eq!(native.call(2, &[Leaf::Int(1000), Leaf::Real(1.0)]), Ok(vec![Leaf::Real(1000.0)]));
+}
+
+#[test]
+fn long_loops_and_their_gradients() {
+    let text = "let f (n : int) (x : real) : real =\n\
+                  iterate (fun (i, y) -> if i = n then Inr y else Inl (i + 1, y + x / real n)) (0, 0.0)\n\
+                let g (n : int) (x : real) : real = grad (f n) x\n\
+                let rec descend (n : int) (x : real) : real = if n = 0 then x else descend (n - 1) (x - 0.1 * grad (fun y -> y * y) x)";
+    let native = native(text, &["g", "descend"]);
+    let Ok(found) = native.call(0, &[Leaf::Int(1_000_000), Leaf::Real(3.0)]) else { panic!("runs") };
+    assert!(matches!(found[..], [Leaf::Real(x)] if (x - 1.0).abs() < 1e-9), "{found:?}");
+    // Each step multiplies by 0.8.
+    let Ok(found) = native.call(1, &[Leaf::Int(3), Leaf::Real(1.0)]) else { panic!("runs") };
+    assert!(matches!(found[..], [Leaf::Real(x)] if (x - 0.512).abs() < 1e-15), "{found:?}");
+}
+
+#[test]
+fn records_variants_and_arrays_of_them() {
+    let text = "type shape = Point | Circle of real | Box of real * real\n\
+                type model = { scale : real; shapes : shape[]; pairs : (real * int)[] }\n\
+                let area s = match s with Point -> 0.0 | Circle r -> pi * r * r | Box (w, h) -> w * h\n\
+                let total (m : model) : real =\n\
+                  m.scale * sum (map area m.shapes) + sum (map (fun (x, k) -> x * real k) m.pairs)\n\
+                let gradient (m : model) : model = grad total m\n\
+                let curvature (m : model) : real[][] = hessian total m";
+    let (program, entries, native) = compiled(text, &["total", "gradient", "curvature"]);
+    let native = native.unwrap_or_else(|e| panic!("{:?}", e.diagnostic()));
+    let shape = |tag, args: &[f64]| Data::Variant { tag, args: args.iter().map(|x| Data::Real(*x)).collect() };
+    let model = Data::Tuple(vec![
+        Data::Real(2.0),
+        Data::Array(vec![shape(2, &[3.0, 4.0]), shape(0, &[]), shape(2, &[1.0, 5.0])]),
+        Data::Array(vec![Data::Tuple(vec![Data::Real(0.5), Data::Int(4)])]),
+    ]);
+    let layout = Layout::of(&program, &support::parts(&entries[0].ty).0).expect("flat");
+    let leaves = layout.flatten(&model).expect("fits");
+    assert_eq!(native.call(0, &leaves), Ok(vec![Leaf::Real(2.0 * 17.0 + 2.0)]));
+    let gradient = native.call(1, &leaves).expect("runs");
+    let gradient = layout.unflatten(&mut gradient.into_iter()).expect("fits");
+    let expected = Data::Tuple(vec![
+        Data::Real(17.0),
+        Data::Array(vec![shape(2, &[8.0, 6.0]), shape(0, &[]), shape(2, &[10.0, 2.0])]),
+        Data::Array(vec![Data::Tuple(vec![Data::Real(4.0), Data::Int(4)])]),
+    ]);
+    assert_eq!(gradient, expected);
+    let square = Layout::Array(Box::new(Layout::Array(Box::new(Layout::Real))));
+    let curvature = native.call(2, &leaves).expect("runs");
+    let curvature = numbers(&square.unflatten(&mut curvature.into_iter()).expect("fits"));
+    // The mixed derivative in the scale and the first box's width is its height.
+    assert!(curvature.contains(&4.0) && curvature.contains(&2.0), "{curvature:?}");
+}
