@@ -13,6 +13,7 @@ use gradus_core::{Def, Global, Prim, Term, Type, Var};
 use gradus_source::Span;
 
 /// A function `f : a1 -> .. -> an -> b` on data with its rules.
+#[derive(Clone)]
 pub struct CustomRule {
     /// The function without its rules.
     pub function: Global,

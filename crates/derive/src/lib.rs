@@ -30,6 +30,7 @@
 //! and refuses what it cannot take with [`Refusal::Construct`].
 
 mod activity;
+pub mod combinator;
 mod continuation;
 mod custom;
 mod delta;

@@ -2,6 +2,7 @@
 
 use crate::custom::CustomRule;
 use crate::expand::Expander;
+use crate::forms::DELTA_PROGRAM;
 use crate::mode::{rules, ModeRules};
 use crate::scope::{add_binders, for_each_lambda, Scope};
 use crate::types::Contents;
@@ -59,7 +60,8 @@ fn address(lambda: &Arc<Lambda>) -> usize {
 impl Linker {
     pub fn new(program: Arc<Program>, settings: Settings) -> Self {
         let mut kept = Kept::default();
-        let own = [Mode::Monadic, Mode::Trace].into_iter().filter_map(|m| rules(m, Span::default()).ok());
+        let own =
+            [Mode::Monadic, Mode::Trace, Mode::Combinator].into_iter().filter_map(|m| rules(m, Span::default()).ok());
         for decl in own.flat_map(|mode| mode.declarations()) {
             kept.declarations.insert(decl.name.clone(), Arc::new(decl));
         }
@@ -129,6 +131,15 @@ impl Linker {
         Ok(term)
     }
 
+    /// The Delta program of one run (K Fig. 12): for `f : a -> b` and `x : a`, a term of type `D(b) * DeltaState` under `monadic`. The reals of
+    /// the input have the identifiers from 0 on; then come the bindings, the latest first in the list. See `delta_type.rs`.
+    pub fn delta_program(&self, f: &Global, x: Term, from: &Type, to: &Type) -> Term {
+        let at = At(x.span);
+        let wrapper = crate::wrappers::global(at, DELTA_PROGRAM, &[Mode::Monadic], [from.clone(), to.clone()]);
+        let derived = Global::Derived { mode: Mode::Monadic, of: Arc::new(f.clone()) };
+        at.apps(wrapper, [at.global(derived), x])
+    }
+
     fn expand_instance(&self, name: Symbol, types: Arc<[Type]>, scheme: &Scheme, term: &Term) -> Made<Term> {
         let term = instance::instance(scheme, term, &types);
         Expander::new(self, name, types, &term).term(&term)
@@ -168,7 +179,7 @@ impl Linker {
     ) -> Made<()> {
         let what = || format!("the image of a function under `{}`", mode.mode());
         let original = Term::new(TermKind::Lambda(lambda.clone()), lambda.body.span);
-        let expected = self.image(mode, &self.type_of(&*self.scope(lambda), &original)?);
+        let expected = self.image(mode, &self.type_of(&self.scope(lambda), &original)?);
         let environment = free.iter().map(|(v, t)| (v.clone(), Scheme::mono(t.clone()))).collect();
         match check::type_of(self, image, &environment) {
             Ok(found) if found == expected => Ok(()),

@@ -31,6 +31,11 @@ pub trait ModeRules: Sync {
         Type::fun(from, to)
     }
 
+    /// D(a -> b) from a and b themselves, for a mode that needs more than their images.
+    fn function(&self, _linker: &Linker, _from: &Type, _to: &Type) -> Option<Type> {
+        None
+    }
+
     /// The types of the mode's own, which translated types mention.
     fn declarations(&self) -> Vec<TypeDecl> {
         Vec::new()
@@ -87,7 +92,7 @@ pub trait ModeRules: Sync {
 }
 
 /// The list of modes: the only place that knows them all.
-pub fn rules(mode: Mode, span: Span) -> Made<&'static dyn ModeRules> {
+pub fn rules(mode: Mode, _span: Span) -> Made<&'static dyn ModeRules> {
     match mode {
         Mode::Forward => Ok(&crate::forward::Forward),
         Mode::Vector => Ok(&crate::vector::Vector),
@@ -96,6 +101,6 @@ pub fn rules(mode: Mode, span: Span) -> Made<&'static dyn ModeRules> {
         Mode::Monadic => Ok(&crate::monadic::Monadic),
         Mode::Tower => Ok(&crate::tower::Tower),
         Mode::Trace => Ok(&crate::trace::Trace),
-        Mode::Combinator => Err(Box::new(Refusal::Unavailable { mode, span })),
+        Mode::Combinator => Ok(&crate::combinator::Combinator),
     }
 }

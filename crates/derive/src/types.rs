@@ -116,7 +116,10 @@ impl Linker {
                 Type::Named(self.image_name(mode.mode(), name), args)
             }
             // D(A -> B): the mode's own
-            Type::Fun(ends) => mode.arrow(self.image(mode, &ends.0), self.image(mode, &ends.1)),
+            Type::Fun(ends) => match mode.function(self, &ends.0, &ends.1) {
+                Some(ty) => ty,
+                None => mode.arrow(self.image(mode, &ends.0), self.image(mode, &ends.1)),
+            },
             // D(L) = L
             Type::Int | Type::Bool | Type::String | Type::Unit => ty.clone(),
             // D(R): the mode's own
@@ -131,7 +134,8 @@ impl Linker {
     /// A declaration without reals and functions (such as `list`) is its own image: only its arguments change.
     pub fn image_name(&self, mode: Mode, name: &TypeName) -> TypeName {
         let own = self.contents_of_declaration(name, &mut Vec::new());
-        if own.is_leaf() {
+        // Under `combinator`, D(real) = real.
+        if own.is_leaf() || (mode == Mode::Combinator && own.is_data()) {
             return name.clone();
         }
         let mut image = name.clone();

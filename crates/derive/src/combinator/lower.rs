@@ -1,0 +1,570 @@
+//! Back to core: a combinator, applied to a value, becomes bindings and a result.
+//!
+//! Products are taken apart while we write, so pairing and projections leave no trace; zeros are known as such and cost nothing; and a
+//! combinator that has been applied to a value is not applied to it again: the transposed derivative finds the primal values that it needs among
+//! the bindings around it. So first-order code comes out with a cost proportional to that of the original.
+//!
+//! In code that computes cotangents, bindings that nobody uses are left out. In primal code only those that cannot fail are.
+
+use super::language::{pair, Comb, Op};
+use super::types::{self, collect, fold_bag, is_trivial, item_of};
+use crate::prims::{treatment, Treatment};
+use crate::write::{get, is_one, length, letrec, mul, watched_prim};
+use crate::{dual, Linker};
+use gradus_core::build::At;
+use gradus_core::traverse::{free_vars, with_stack};
+use gradus_core::{Arm, Prim, Term, TermKind, Type, Var};
+use gradus_source::{bug, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
+
+/// A value that is known as far as this: a variable or constant, a product, a zero.
+#[derive(Clone)]
+pub struct Value {
+    /// Equal values mostly have equal numbers; different ones never have.
+    id: u32,
+    kind: Rc<Kind>,
+    ty: Type,
+}
+
+enum Kind {
+    Atom(Term),
+    Tuple(Vec<Value>),
+    /// The zero of a type of cotangents, or the only value of a trivial type.
+    Zero,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Var(u32),
+    Tuple(Vec<u32>),
+    Zero(Type),
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Done {
+    /// A combinator, by address, applied to a value
+    Apply(usize, u32),
+    Project(u32, usize),
+}
+
+/// The bindings of one body.
+struct Scope {
+    lets: Vec<(Var, Type, Term)>,
+    done: FxHashMap<Done, Value>,
+    /// Whether cotangents are computed here.
+    linear: bool,
+}
+
+pub struct Lowerer<'a> {
+    linker: &'a Linker,
+    span: Span,
+    scopes: Vec<Scope>,
+    numbers: FxHashMap<Key, u32>,
+    next: u32,
+}
+
+impl<'a> Lowerer<'a> {
+    pub fn new(linker: &'a Linker) -> Self {
+        let root = Scope { lets: Vec::new(), done: FxHashMap::default(), linear: false };
+        Lowerer { linker, span: Span::default(), scopes: vec![root], numbers: FxHashMap::default(), next: 0 }
+    }
+
+    fn at(&self) -> At {
+        At(self.span)
+    }
+
+    fn number(&mut self, key: Key) -> u32 {
+        let next = self.next;
+        let number = *self.numbers.entry(key).or_insert(next);
+        if number == next {
+            self.next += 1;
+        }
+        number
+    }
+
+    fn zero(&mut self, ty: &Type) -> Value {
+        Value { id: self.number(Key::Zero(ty.clone())), kind: Rc::new(Kind::Zero), ty: ty.clone() }
+    }
+
+    pub fn variable(&mut self, var: &Var, ty: &Type) -> Value {
+        if is_trivial(ty) {
+            return self.zero(ty);
+        }
+        let atom = Kind::Atom(self.at().var(var));
+        Value { id: self.number(Key::Var(var.id)), kind: Rc::new(atom), ty: ty.clone() }
+    }
+
+    /// A closed term that may be written more than once.
+    fn constant(&mut self, term: Term, ty: &Type) -> Value {
+        let id = self.next;
+        self.next += 1;
+        Value { id, kind: Rc::new(Kind::Atom(term)), ty: ty.clone() }
+    }
+
+    /// A product; none is unit, one is itself.
+    pub fn tuple(&mut self, mut parts: Vec<Value>) -> Value {
+        if parts.len() == 1 {
+            return parts.remove(0);
+        }
+        let ty = super::language::product(parts.iter().map(|v| v.ty.clone()).collect());
+        if parts.iter().all(|v| matches!(*v.kind, Kind::Zero)) {
+            return self.zero(&ty);
+        }
+        let id = self.number(Key::Tuple(parts.iter().map(|v| v.id).collect()));
+        Value { id, kind: Rc::new(Kind::Tuple(parts)), ty }
+    }
+
+    fn scope(&mut self) -> &mut Scope {
+        match self.scopes.last_mut() {
+            Some(scope) => scope,
+            None => bug!("no scope"),
+        }
+    }
+
+    fn known(&self, key: &Done) -> Option<Value> {
+        self.scopes.iter().rev().find_map(|scope| scope.done.get(key).cloned())
+    }
+
+    fn bind(&mut self, name: &str, ty: &Type, term: Term) -> Value {
+        if crate::write::is_atom(&term) {
+            return match &*term.kind {
+                TermKind::Var(var, _) => self.variable(var, ty),
+                _ => self.constant(term, ty),
+            };
+        }
+        let var = Var::fresh(name);
+        self.scope().lets.push((var.clone(), ty.clone(), term));
+        self.variable(&var, ty)
+    }
+
+    pub fn term(&self, value: &Value) -> Term {
+        match &*value.kind {
+            Kind::Atom(term) => term.clone(),
+            Kind::Tuple(parts) => self.at().tuple(parts.iter().map(|v| self.term(v)).collect::<Vec<_>>()),
+            Kind::Zero => types::zero(self.at(), &value.ty),
+        }
+    }
+
+    /// As a term that may be written more than once.
+    fn atom(&mut self, value: &Value) -> Term {
+        match &*value.kind {
+            Kind::Atom(term) => term.clone(),
+            Kind::Zero if matches!(value.ty, Type::Unit | Type::Real) => self.term(value),
+            Kind::Tuple(_) | Kind::Zero => {
+                let var = Var::fresh("v");
+                let term = self.term(value);
+                self.scope().lets.push((var.clone(), value.ty.clone(), term));
+                self.at().var(&var)
+            }
+        }
+    }
+
+    /// A body of its own: what `write` computes in it, after its bindings.
+    fn body(&mut self, linear: bool, write: impl FnOnce(&mut Self) -> Value) -> Term {
+        let linear = linear || self.scope().linear;
+        self.scopes.push(Scope { lets: Vec::new(), done: FxHashMap::default(), linear });
+        let result = write(self);
+        let result = self.term(&result);
+        self.close(result)
+    }
+
+    /// The bindings of the innermost scope before a result, as far as they are needed.
+    pub fn close(&mut self, result: Term) -> Term {
+        let Some(scope) = self.scopes.pop() else { bug!("no scope") };
+        let mut needed: FxHashSet<Var> = free_vars(&result).into_iter().collect();
+        let at = self.at();
+        scope.lets.into_iter().rev().fold(result, |body, (var, ty, term)| {
+            let cannot_fail = matches!(
+                &*term.kind,
+                TermKind::Proj { .. } | TermKind::Lambda(_) | TermKind::Tuple(_) | TermKind::Construct { .. }
+            );
+            if !needed.contains(&var) && (scope.linear || cannot_fail) {
+                return body;
+            }
+            needed.extend(free_vars(&term));
+            at.bind(&var, ty, term, body)
+        })
+    }
+
+    fn component(&mut self, value: &Value, index: usize, ty: &Type) -> Value {
+        match &*value.kind {
+            Kind::Tuple(parts) => match parts.get(index) {
+                Some(part) => part.clone(),
+                None => bug!("no component {index}"),
+            },
+            Kind::Zero => self.zero(ty),
+            Kind::Atom(_) if is_trivial(ty) => self.zero(ty),
+            Kind::Atom(term) => {
+                let key = Done::Project(value.id, index);
+                if let Some(known) = self.known(&key) {
+                    return known;
+                }
+                let term = self.at().proj(term.clone(), index);
+                let part = self.bind("p", ty, term);
+                self.scope().done.insert(key, part.clone());
+                part
+            }
+        }
+    }
+
+    fn part(&mut self, value: &Value, index: usize) -> Value {
+        match &value.ty.clone() {
+            Type::Tuple(parts) if index < parts.len() => self.component(value, index, &parts[index]),
+            other => bug!("no component {index} in {other:?}"),
+        }
+    }
+
+    /// The components of a product of `count`.
+    fn parts(&mut self, value: &Value, count: usize) -> Vec<Value> {
+        match count {
+            0 => vec![],
+            1 => vec![value.clone()],
+            _ => (0..count).map(|i| self.part(value, i)).collect(),
+        }
+    }
+
+    fn is_zero(&self, value: &Value) -> bool {
+        matches!(*value.kind, Kind::Zero)
+    }
+
+    /// The sum of two cotangents (C section 6.2), where it is no zero that is added.
+    fn plus(&mut self, a: &Value, b: &Value) -> Value {
+        if self.is_zero(a) {
+            return b.clone();
+        }
+        if self.is_zero(b) {
+            return a.clone();
+        }
+        let at = self.at();
+        match &a.ty.clone() {
+            ty @ Type::Real => {
+                let sum = crate::write::add(at, self.term(a), self.term(b));
+                self.bind("sum", ty, sum)
+            }
+            Type::Tuple(types) => {
+                let mut parts = Vec::new();
+                for (i, ty) in types.iter().enumerate() {
+                    let (a, b) = (self.component(a, i, ty), self.component(b, i, ty));
+                    parts.push(self.plus(&a, &b));
+                }
+                self.tuple(parts)
+            }
+            ty @ Type::Named(..) => {
+                let both = types::both(at, &item_of(ty), self.term(a), self.term(b));
+                self.bind("sum", ty, both)
+            }
+            ty
+            @ (Type::Unit | Type::Int | Type::Bool | Type::String | Type::Var(_) | Type::Fun(_) | Type::Array(_)) => {
+                bug!("a sum at {ty:?}")
+            }
+        }
+    }
+
+    pub fn apply(&mut self, comb: &Comb, x: &Value) -> Value {
+        match &comb.op {
+            Op::Id => return x.clone(),
+            Op::Proj(index) => return self.component(x, *index, &comb.to),
+            Op::Zero => return self.zero(&comb.to),
+            _ => {}
+        }
+        // A constant does not look at its argument.
+        let argument = if matches!(comb.op, Op::Const(_)) { u32::MAX } else { x.id };
+        let key = || Done::Apply(std::sync::Arc::as_ptr(comb) as usize, argument);
+        if let Some(known) = self.known(&key()) {
+            return known;
+        }
+        let outer = std::mem::replace(&mut self.span, comb.span);
+        let result = with_stack(|| self.rule(comb, x));
+        self.span = outer;
+        self.scope().done.insert(key(), result.clone());
+        result
+    }
+
+    fn rule(&mut self, comb: &Comb, x: &Value) -> Value {
+        let at = self.at();
+        let ty = &comb.to;
+        match &comb.op {
+            Op::Id | Op::Proj(_) | Op::Zero => bug!("done in `apply`"),
+            Op::Seq(f, g) => {
+                let y = self.apply(f, x);
+                self.apply(g, &y)
+            }
+            Op::Fork(parts) => {
+                let parts = parts.iter().map(|f| self.apply(f, x)).collect();
+                self.tuple(parts)
+            }
+            Op::Ev => {
+                let (f, a) = (self.part(x, 0), self.part(x, 1));
+                let call = at.app(self.term(&f), self.term(&a));
+                self.bind("r", ty, call)
+            }
+            Op::Curry(body) => {
+                let function = self.function(body, x, false, "x");
+                self.bind("f", ty, function)
+            }
+            Op::Const(value) => self.constant(value.clone(), ty),
+            Op::Prim { prim, types } => {
+                let args = self.parts(x, prim.info().params.len());
+                let args: Vec<Term> = args.iter().map(|v| self.term(v)).collect();
+                let watched = matches!(treatment(*prim), Treatment::Smooth | Treatment::Primal);
+                let call = if watched && !self.scope().linear {
+                    watched_prim(at, *prim, types.clone(), args)
+                } else {
+                    at.prim_at(*prim, types.clone(), args)
+                };
+                self.bind("y", ty, call)
+            }
+            Op::Construct { name, types, tag } => {
+                let constructors = self.constructors(ty);
+                let count = constructors.get(*tag).map_or(0, Vec::len);
+                let args = self.parts(x, count);
+                let args: Vec<Term> = args.iter().map(|v| self.term(v)).collect();
+                self.bind("c", ty, at.construct(name.clone(), types.clone(), *tag, args))
+            }
+            Op::Case(arms) => {
+                let (context, scrutinee) = (self.part(x, 0), self.part(x, 1));
+                let constructors = self.constructors(&scrutinee.ty);
+                let mut texts = Vec::new();
+                for (tag, (arm, types)) in arms.iter().zip(constructors).enumerate() {
+                    let vars: Vec<(Var, Type)> = types.into_iter().map(|t| (Var::fresh("x"), t)).collect();
+                    let body = self.body(false, |inner| {
+                        let values = vars.iter().map(|(v, t)| inner.variable(v, t)).collect();
+                        let values = inner.tuple(values);
+                        let both = inner.tuple(vec![context.clone(), values]);
+                        inner.apply(arm, &both)
+                    });
+                    texts.push(Arm { tag, vars, body });
+                }
+                let case = at.case(self.term(&scrutinee), texts, None);
+                self.bind("r", ty, case)
+            }
+            Op::If(then, otherwise) => {
+                let (context, condition) = (self.part(x, 0), self.part(x, 1));
+                let then = self.body(false, |inner| inner.apply(then, &context));
+                let otherwise = self.body(false, |inner| inner.apply(otherwise, &context));
+                let choice = at.if_(self.term(&condition), then, otherwise);
+                self.bind("r", ty, choice)
+            }
+            Op::Build(body) => {
+                let (context, size) = (self.part(x, 0), self.part(x, 1));
+                let item = self.function(body, &context, false, "i");
+                let array = at.prim_at(Prim::Build, [body.to.clone()], [self.term(&size), item]);
+                self.bind("array", ty, array)
+            }
+            Op::Ifold(body) => {
+                let (context, start) = (self.part(x, 0), self.part(x, 1));
+                let (size, initial) = (self.part(&start, 0), self.part(&start, 1));
+                let (i, state) = (Var::fresh("i"), Var::fresh("state"));
+                let step = self.body(false, |inner| {
+                    let index = inner.variable(&i, &Type::Int);
+                    let so_far = inner.variable(&state, ty);
+                    let with = inner.tuple(vec![context.clone(), index]);
+                    let both = inner.tuple(vec![with, so_far]);
+                    inner.apply(body, &both)
+                });
+                let step = at.lambdas(&[(i, Type::Int), (state, ty.clone())], step);
+                let fold = at.prim_at(Prim::Ifold, [ty.clone()], [self.term(&size), step, self.term(&initial)]);
+                self.bind("r", ty, fold)
+            }
+            Op::ArrayLiteral(count) => {
+                let items = self.parts(x, *count);
+                let items = items.iter().map(|v| self.term(v)).collect();
+                let Type::Array(element) = ty else { bug!("an array of type {ty:?}") };
+                self.bind("array", ty, at.term(TermKind::ArrayLiteral { element: (**element).clone(), items }))
+            }
+            Op::Rule(rule) => {
+                let args = self.parts(x, rule.params.len());
+                let args: Vec<Term> = args.iter().map(|v| self.term(v)).collect();
+                self.bind("y", ty, at.apps(at.global(rule.function.clone()), args))
+            }
+            Op::LinearEv => {
+                let (map, dy) = (self.part(x, 0), self.part(x, 1));
+                if self.is_zero(&dy) || is_trivial(ty) {
+                    return self.zero(ty);
+                }
+                let call = at.app(self.term(&map), self.term(&dy));
+                self.bind("x_adj", ty, call)
+            }
+            Op::LinearCurry(body) => {
+                let map = self.function(body, x, true, "dy");
+                self.bind("map", ty, map)
+            }
+            Op::Plus => {
+                let (a, b) = (self.part(x, 0), self.part(x, 1));
+                self.plus(&a, &b)
+            }
+            Op::Single => {
+                // C equation (10): a use with cotangent zero is none.
+                let dy = self.part(x, 1);
+                if self.is_zero(&dy) {
+                    return self.zero(ty);
+                }
+                let single = types::one(at, &x.ty, self.term(x));
+                self.bind("uses", ty, single)
+            }
+            Op::Fold(body) => {
+                let (context, uses) = (self.part(x, 0), self.part(x, 1));
+                if self.is_zero(&uses) || is_trivial(ty) {
+                    return self.zero(ty);
+                }
+                let item = item_of(&uses.ty);
+                let (all, zero) = (self.term(&uses), types::zero(at, ty));
+                let fold = fold_bag(at, &item, ty, all, zero, |item_term, state| {
+                    self.body(true, |inner| {
+                        let value = inner.bind("use", &item, item_term);
+                        let both = inner.tuple(vec![context, value]);
+                        let one = inner.apply(body, &both);
+                        let so_far = inner.bind("so_far", ty, state);
+                        inner.plus(&so_far, &one)
+                    })
+                });
+                self.bind("x_adj", ty, fold)
+            }
+            Op::Adjoint(prim) => self.adjoint(*prim, x, ty),
+            Op::Collect => {
+                let (size, uses) = (self.part(x, 0), self.part(x, 1));
+                let Type::Array(element) = ty else { bug!("an array of type {ty:?}") };
+                let sums = collect(at, element, self.term(&size), self.term(&uses));
+                self.bind("sums", ty, sums)
+            }
+            Op::PullBuild => self.pull_build(x, ty),
+            Op::PullIfold => self.pull_ifold(x, ty),
+            Op::RuleAdjoint(rule) => {
+                let (args, dy) = (self.part(x, 0), self.part(x, 1));
+                if self.is_zero(&dy) {
+                    return self.zero(ty);
+                }
+                let args = self.parts(&args, rule.params.len());
+                let args: Vec<Term> = args.iter().map(|v| self.atom(v)).collect();
+                let y = self.bind("y", &rule.result, at.apps(at.global(rule.function.clone()), args.clone()));
+                let (y, dy) = (self.atom(&y), self.atom(&dy));
+                let dy = types::from_cotangent(self.linker, at, &rule.result, y, dy);
+                let Ok(dy) = dy else { bug!("a custom rule at a type without cotangents") };
+                let dy = self.bind("dy", &rule.result, dy);
+                let dy = self.atom(&dy);
+                let inputs = self.bind("dx", &rule.inputs(), rule.pull(at, &args, dy));
+                let inputs = self.atom(&inputs);
+                let Ok(dx) = types::to_cotangent(self.linker, at, &rule.inputs(), inputs) else {
+                    bug!("a custom rule at a type without cotangents")
+                };
+                self.bind("x_adj", ty, dx)
+            }
+        }
+    }
+
+    /// `fun y -> body (x, y)`
+    pub fn function(&mut self, body: &Comb, x: &Value, linear: bool, name: &str) -> Term {
+        let Type::Tuple(ends) = &body.from else { bug!("the body of a function from {:?}", body.from) };
+        let (var, ty) = (Var::fresh(name), ends[1].clone());
+        let text = self.body(linear, |inner| {
+            let y = inner.variable(&var, &ty);
+            let both = inner.tuple(vec![x.clone(), y]);
+            inner.apply(body, &both)
+        });
+        self.at().lambda(&var, ty, text)
+    }
+
+    /// The arguments of each constructor.
+    fn constructors(&self, ty: &Type) -> Vec<Vec<Type>> {
+        let Type::Named(name, args) = ty else { bug!("no declared type: {ty:?}") };
+        match self.linker.declaration(name) {
+            Ok(declaration) => declaration.constructors(args).into_iter().map(|(_, types)| types).collect(),
+            Err(_) => bug!("no type {}", name.base),
+        }
+    }
+
+    /// dy times the partial derivatives, for each argument.
+    fn adjoint(&mut self, prim: Prim, x: &Value, ty: &Type) -> Value {
+        let at = self.at();
+        let (args, dy) = (self.part(x, 0), self.part(x, 1));
+        if self.is_zero(&dy) {
+            return self.zero(ty);
+        }
+        let args = self.parts(&args, prim.info().params.len());
+        let atoms: Vec<Term> = args.iter().map(|v| self.atom(v)).collect();
+        let mut adjoints = Vec::new();
+        for partial in dual::partials(at, prim, &atoms) {
+            adjoints.push(match partial {
+                None => self.zero(&Type::Unit),
+                Some(partial) if is_one(&partial) => dy.clone(),
+                Some(partial) => {
+                    let product = mul(at, partial, self.term(&dy));
+                    self.bind("x_adj", &Type::Real, product)
+                }
+            });
+        }
+        self.tuple(adjoints)
+    }
+
+    /// The sum over i of the linear map of element i at the cotangent of element i.
+    fn pull_build(&mut self, x: &Value, ty: &Type) -> Value {
+        let at = self.at();
+        let (array, uses) = (self.part(x, 0), self.part(x, 1));
+        if self.is_zero(&uses) || is_trivial(ty) {
+            return self.zero(ty);
+        }
+        let Type::Array(element) = &array.ty else { bug!("no array: {:?}", array.ty) };
+        let cotangent = match &item_of(&uses.ty) {
+            Type::Tuple(parts) => parts[1].clone(),
+            other => bug!("no uses of an array: {other:?}"),
+        };
+        let array = self.atom(&array);
+        let size = self.bind("size", &Type::Int, length(at, element, array.clone()));
+        let size = self.atom(&size);
+        let sums = collect(at, &cotangent, size.clone(), self.term(&uses));
+        let sums = self.bind("sums", &Type::array(cotangent.clone()), sums);
+        let sums = self.atom(&sums);
+        let total = crate::write::ifold(at, ty, size, types::zero(at, ty), |i, state| {
+            self.body(true, |inner| {
+                let map = at.proj(get(at, element, array, i.clone()), 1);
+                let result = pair(ty, &Type::Unit);
+                let one = inner.bind("one", &result, at.app(map, get(at, &cotangent, sums, i)));
+                let (one, so_far) = (inner.component(&one, 0, ty), inner.bind("so_far", ty, state));
+                inner.plus(&so_far, &one)
+            })
+        });
+        self.bind("x_adj", ty, total)
+    }
+
+    /// Through the linear maps of the steps, the latest first: the cotangent of the state goes in and comes out, those of the context add up.
+    fn pull_ifold(&mut self, x: &Value, ty: &Type) -> Value {
+        let at = self.at();
+        let (maps, dy) = (self.part(x, 0), self.part(x, 1));
+        if self.is_zero(&dy) || is_trivial(ty) {
+            return self.zero(ty);
+        }
+        let Type::Tuple(ends) = ty else { bug!("no pair: {ty:?}") };
+        let (context, state) = (ends[0].clone(), ends[1].clone());
+        let step = pair(&pair(&context, &Type::Unit), &state);
+        let map = Type::fun(state.clone(), step.clone());
+        let params = [("todo", maps.ty.clone()), ("sum", context.clone()), ("dy", state.clone())];
+        let start = [self.term(&maps), types::zero(at, &context), self.term(&dy)];
+        let (first, rest) = (Var::fresh("map"), Var::fresh("rest"));
+        let looped = letrec(
+            at,
+            "back",
+            &params,
+            ty,
+            |again, args| {
+                let more = self.body(true, |inner| {
+                    let result = inner.bind("r", &step, at.app(at.var(&first), args[2].clone()));
+                    let (dx, dy) = (inner.part(&result, 0), inner.part(&result, 1));
+                    let dx = inner.part(&dx, 0);
+                    let so_far = inner.bind("so_far", &context, args[1].clone());
+                    let sum = inner.plus(&so_far, &dx);
+                    let call = at.apps(again, [at.var(&rest), inner.term(&sum), inner.term(&dy)]);
+                    // Not bound: the loop must stay one.
+                    inner.constant(call, ty)
+                });
+                let arms = vec![
+                    Arm { tag: 0, vars: vec![], body: at.tuple([args[1].clone(), args[2].clone()]) },
+                    Arm { tag: 1, vars: vec![(first, map), (rest, params[0].1.clone())], body: more },
+                ];
+                at.case(args[0].clone(), arms, None)
+            },
+            |back| at.apps(back, start),
+        );
+        self.bind("x_adj", ty, looped)
+    }
+}
