@@ -13,7 +13,7 @@ const TOLERANCE: f64 = 1e-10;
 /// What central differences with Richardson's correction can promise on these programs.
 const DIFFERENCE_TOLERANCE: f64 = 1e-5;
 /// Programs that take longer are passed over: modes without sharing can be exponential.
-const MAX_STEPS: u64 = 3_000_000;
+const MAX_STEPS: u64 = 300_000;
 
 /// Why a program counts as a fault of ours.
 #[derive(Clone, Debug)]
