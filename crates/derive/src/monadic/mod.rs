@@ -47,8 +47,13 @@ impl Stateful for Monadic {
         let primals: Vec<Term> = args.iter().map(|arg| arg.primal().clone()).collect();
         let mut summands = Vec::new();
         for (partial, arg) in partials(at, prim, &primals).into_iter().zip(args) {
-            let (Some(partial), Recorded::Active { beside, .. }) = (partial, arg) else { continue };
-            summands.push(((!is_one(&partial)).then_some(partial), beside.clone()));
+            let Some(partial) = partial else { continue };
+            // A constant is recorded too, as in the paper's Fig. 12: `eval` passes over `Zero` whatever it is scaled by.
+            let u = match arg {
+                Recorded::Active { beside, .. } => beside.clone(),
+                Recorded::Constant { .. } => delta_type::zero(at),
+            };
+            summands.push(((!is_one(&partial)).then_some(partial), u));
         }
         let next = add_int(at, id.clone(), at.int(1));
         let u = delta_type::combine(at, summands);

@@ -47,7 +47,8 @@ fn monadic_gradients_cost_a_constant_factor() {
         let iterated n x = iterate (fun (i, y) -> if i = n then Inr y else Inl (i + 1, y * 0.99 + x)) (0, x)
     ";
     let session = Session::new(program, Mode::Monadic).unwrap_or_else(|e| panic!("{e}"));
-    let programs: [(&str, fn(usize) -> String); 10] = [
+    type At = fn(usize) -> String;
+    let programs: [(&str, At); 10] = [
         ("chain_at", |n| format!("(chain {n})|0.3")),
         ("over_list", |n| format!("over_list|(list {n})")),
         ("empty_checks", |n| format!("empty_checks|(list {n})")),

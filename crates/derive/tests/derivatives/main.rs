@@ -5,6 +5,7 @@ mod core_terms;
 mod cost;
 mod custom_rules;
 mod decisions;
+mod figure_12;
 mod nesting;
 mod refusals;
 mod session;

@@ -90,10 +90,49 @@ impl Session {
         Ok((data, ty.clone(), machine.report()))
     }
 
+    /// The Delta program of a run of a definition at an expression, as the coefficients of each binding, the first binding first.
+    #[allow(dead_code)]
+    pub fn delta_program(&self, name: &str, at: &str) -> Result<Vec<Vec<f64>>, String> {
+        let signature = self.inferred.signature(name).ok_or("no such definition")?;
+        let Type::Fun(ends) = &signature.scheme.ty else { return Err("not a function".into()) };
+        let parsed = parse_expr(FileId(99), at);
+        let x = infer_expr(&self.inferred, &parsed.tree, None).map_err(|e| format!("{e:?}"))?;
+        let f = gradus_core::Global::Source { name: signature.name.clone(), types: [].into() };
+        let term = self.linker.delta_program(&f, x.term, &ends.0, &ends.1);
+        let real = Type::tuple([Type::Real, Type::named("Delta", [])]);
+        let binding = Type::tuple([Type::Int, Type::named("Delta", [])]);
+        let ty = Type::tuple([real, Type::tuple([Type::Int, Type::list(binding)])]);
+        let (data, _, _) = self.run(&term, &ty)?;
+        let Data::Tuple(parts) = &data else { return Err("no pair".into()) };
+        let Data::Tuple(state) = &parts[1] else { return Err("no state".into()) };
+        let Data::List(bindings) = &state[1] else { return Err("no bindings".into()) };
+        Ok(bindings.iter().rev().map(coefficients).collect())
+    }
+
     #[allow(dead_code)]
     pub fn program(&self) -> &gradus_core::Program {
         &self.inferred.program
     }
+}
+
+/// The coefficients of `(id, Add (Scale p1 u1) (Scale p2 u2))`; a summand that is not scaled has 1.
+fn coefficients(binding: &Data) -> Vec<f64> {
+    fn walk(delta: &Data, factor: f64, found: &mut Vec<f64>) {
+        match delta {
+            Data::Construct { tag: 1, args } => match &args[0] {
+                Data::Real(p) => walk(&args[1], factor * p, found),
+                other => panic!("{other:?}"),
+            },
+            Data::Construct { tag: 2, args } => args.iter().for_each(|u| walk(u, factor, found)),
+            _ => found.push(factor),
+        }
+    }
+    let mut found = Vec::new();
+    match binding {
+        Data::Tuple(parts) => walk(&parts[1], 1.0, &mut found),
+        other => panic!("{other:?}"),
+    }
+    found
 }
 
 /// The reals inside a value, from the left.

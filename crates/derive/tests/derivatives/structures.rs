@@ -100,7 +100,7 @@ fn arrays_and_iteration() {
         let vectors (a, b) = (a <.> b) + norm (2.0 *> (a <-> b))
     ";
     // folded x = ((((x) + 0) x + 1) x + 2) x + 3 = x^4 + x^2 + 2 x + 3
-    let d = (4.0 * (9.0 + 16.0) as f64).sqrt();
+    let d = 100f64.sqrt();
     check(
         program,
         &[
