@@ -19,7 +19,7 @@ Theorem K_forward_mode : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t
   exists F g' n',
     locally u0 (fun u => ev RO fuel e (f u) = Some (F u, n, 0)) /\
     ev RO fuel (forward e) g = Some (g', n', 0) /\
-    primal t g' = y /\ Deriv U u0 h t F (delta t g') /\ n' <= 206 * n.
+    primal t g' = y /\ Deriv U u0 h t F (Forward.delta t g') /\ n' <= 206 * n.
 Proof. exact forward_correct. Qed.
 
 (* K Theorems 3 and 5, and the cost claim of K section 7: the reverse derivative, for weights ws of the outputs, is their combination
