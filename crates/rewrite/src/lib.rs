@@ -2,5 +2,7 @@
 
 mod occurrences;
 mod simplify;
+mod total;
 
-pub use simplify::simplify;
+pub use simplify::{forget_origins, simplify};
+pub use total::is_total;

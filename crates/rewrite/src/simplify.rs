@@ -1,9 +1,10 @@
 //! The directed pass: what needs no search. Inlining, beta, dead code, known tuples, constructors and conditions, constants.
 //!
-//! Every step is a refinement: the result is defined wherever the original is, with the same value bit for bit, in no more
-//! evaluator steps. A term that is not used is dropped even if it would have failed.
+//! Every step keeps the value bit for bit, takes no more evaluator steps, and leaves alone what can fail: that is neither dropped nor moved
+//! ([`is_total`]), so that a program stops with the same error as before.
 
 use crate::occurrences::Occurrences;
+use crate::total::is_total;
 use gradus_core::build::At;
 use gradus_core::prim::Eval;
 use gradus_core::traverse::{map_children, with_stack};
@@ -13,7 +14,8 @@ use rustc_hash::FxHashMap;
 /// Rounds after which the pass stops even if it could go on. Each is linear in the size of the term.
 const MAX_ROUNDS: usize = 8;
 
-/// The simplified term, and the names of the rules used, in order.
+/// The simplified term, and the names of the rules used, in order. A function that is the image of another under a mode is left
+/// alone, because it must keep the variables that its original captures; see [`forget_origins`].
 pub fn simplify(term: &Term) -> (Term, Vec<&'static str>) {
     let mut current = term.clone();
     let mut fired = Vec::new();
@@ -26,6 +28,20 @@ pub fn simplify(term: &Term) -> (Term, Vec<&'static str>) {
         }
     }
     (current, fired)
+}
+
+/// The same code without the memory of what it was made from: for printing, where no function is differentiated any more.
+pub fn forget_origins(term: &Term) -> Term {
+    with_stack(|| {
+        let inner = map_children(term, &mut forget_origins);
+        match &*inner.kind {
+            TermKind::Lambda(lambda) if lambda.origin.is_some() => {
+                let lambda = Lambda { origin: None, ..(**lambda).clone() };
+                Term::new(TermKind::Lambda(std::sync::Arc::new(lambda)), inner.span)
+            }
+            _ => inner,
+        }
+    })
 }
 
 struct Pass<'a> {
@@ -152,7 +168,7 @@ impl Pass<'_> {
 
     fn let_(&mut self, at: At, var: &Var, ty: &Type, bound: &Term, body: &Term) -> Term {
         let uses = self.occurrences.uses(var);
-        if uses.count == 0 {
+        if uses.count == 0 && is_total(bound) {
             self.fire("let-unused");
             return self.term(body);
         }
@@ -164,7 +180,7 @@ impl Pass<'_> {
             let (var, scheme, bound) = (inner.clone(), scheme.clone(), first.clone());
             return at.term(TermKind::Let { var, scheme, bound, body: rest });
         }
-        let once = uses.count == 1 && (!uses.under_lambda || is_function(&bound));
+        let once = uses.count == 1 && (!uses.under_lambda || is_function(&bound)) && is_total(&bound);
         if is_atom(&bound) {
             self.fire("let-atom");
             self.known.insert(var.clone(), Known::Inline(bound));
@@ -182,7 +198,7 @@ impl Pass<'_> {
 
     fn projection(&mut self, at: At, index: usize, inner: Term) -> Term {
         match &*inner.kind {
-            TermKind::Tuple(items) => {
+            TermKind::Tuple(items) if others_are_total(items, index) => {
                 self.fire("projection");
                 return items[index].clone();
             }
@@ -230,6 +246,11 @@ impl Pass<'_> {
     /// The value of a scalar primitive at literals; nothing if it lies outside the domain, so that the error stays where it is.
     fn fold_constant(&self, prim: Prim, args: &[Term]) -> Option<Literal> {
         let literals: Vec<Literal> = args.iter().map(|arg| self.literal(arg)).collect::<Option<_>>()?;
+        if let [Literal::Int(i), Literal::Int(j)] = literals[..] {
+            if let Some(holds) = compare(prim, i, j) {
+                return Some(Literal::Bool(holds));
+            }
+        }
         let info = prim.info();
         let numbers: Vec<f64> = literals
             .iter()
@@ -254,6 +275,23 @@ impl Pass<'_> {
             _ => None,
         }
     }
+}
+
+/// A comparison of integers. One of reals is left alone, because deciding it can be a kink.
+fn compare(prim: Prim, i: i64, j: i64) -> Option<bool> {
+    match prim {
+        Prim::Equal => Some(i == j),
+        Prim::NotEqual => Some(i != j),
+        Prim::Less => Some(i < j),
+        Prim::LessEqual => Some(i <= j),
+        Prim::Greater => Some(i > j),
+        Prim::GreaterEqual => Some(i >= j),
+        _ => None,
+    }
+}
+
+fn others_are_total(items: &[Term], index: usize) -> bool {
+    items.iter().enumerate().all(|(i, item)| i == index || is_total(item))
 }
 
 /// A term that costs nothing to repeat.
