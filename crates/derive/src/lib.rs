@@ -28,6 +28,12 @@
 //! The modes `forward`, `vector`, `continuation` and `delta` differ only in what stands beside a real and in their
 //! wrappers; `dual.rs` has what they share. A mode that is not a homomorphism (`combinator`) implements `lambda` in its own way
 //! and refuses what it cannot take with [`Refusal::Construct`].
+//!
+//! # What a driver calls
+//!
+//! [`Linker::expand`] makes a term that is no definition (`show e`) ready to run, [`Linker::note_scopes`] must see every
+//! term that was rewritten after it came from here, and [`Linker::delta_program`] is what `gradus trace` runs. Whether definitions are checked when they
+//! are made is a [`Settings`] flag, on by default in debug builds.
 
 mod activity;
 pub mod combinator;
