@@ -47,6 +47,8 @@ impl TypeError {
                     said = said.help(format!("did you mean `{near}`?"));
                 } else if *namespace == Namespace::TypeVariable {
                     said = said.help(format!("add `{tick}{name}` to the parameters of the declared type"));
+                } else if *namespace == Namespace::Constructor && module.is_none() {
+                    said = said.help("a capital letter begins a constructor; a variable begins with a small letter");
                 }
                 said
             }
@@ -103,11 +105,15 @@ impl TypeError {
                 Diagnostic::error("E0112", message).label(*span, format!("{} here", count(*given, "argument")))
             }
             TypeError::Mismatch(mismatch) => mismatch_words(mismatch),
-            TypeError::Infinite { var, ty, span } => {
-                Diagnostic::error("E0202", format!("a type would contain itself: `{var}` would have to be `{ty}`"))
-                    .label(*span, "this cannot have a finite type")
-                    .help("is a function applied to itself, or an argument missing or doubled?")
-            }
+            TypeError::Infinite { var, ty, span } => Diagnostic::error(
+                "E0202",
+                format!("a type would contain itself: `{var}` would have to be `{ty}`"),
+            )
+            .label(*span, "this cannot have a finite type")
+            .help(
+                "is a function applied to itself, or an argument missing or doubled? A recursive function that is \
+                         used at several types needs its type: `let rec f : 'a. t -> u = ...`",
+            ),
             TypeError::TooManyArguments { function, ty, takes, given, span, extra } => {
                 if *takes == 0 {
                     let what = function.as_ref().map_or("this".to_string(), |name| format!("`{name}`"));
@@ -116,7 +122,11 @@ impl TypeError {
                         format!("{what} is not a function, but is applied to {}", count(*given, "argument")),
                     )
                     .label(*span, format!("this has type `{ty}`"))
-                    .help("is an operator, a comma or a semicolon missing before the argument?");
+                    .help(if ty.ends_with(']') {
+                        "an element of an array is written `a.(i)`"
+                    } else {
+                        "is an operator, a comma or a semicolon missing before the argument?"
+                    });
                 }
                 let what = function.as_ref().map_or("this function".to_string(), |name| format!("`{name}`"));
                 Diagnostic::error("E0203", format!("{what} takes {}, but is given {given}", count(*takes, "argument")))
@@ -297,16 +307,18 @@ impl TypeError {
                 } else {
                     ("tangent", "the function's parameters and then a tangent for each")
                 };
-                let needs = if *reverse { takes + 1 } else { takes * 2 };
-                let said =
-                    Diagnostic::error("E0502", format!("this rule of `{name}` has {}", count(*given, "parameter")))
-                        .label(*span, format!("`{name}` has type `{ty}`"))
-                        .note(format!("`{word} {name}` takes {shape}"));
-                if *takes > 0 {
-                    said.help(format!("`{name}` takes {}, so its rule takes {needs}", count(*takes, "parameter")))
-                } else {
-                    said
+                if *takes == 0 {
+                    return Diagnostic::error(
+                        "E0502",
+                        format!("`{name}` is not a function, so it has no derivative rule"),
+                    )
+                    .label(*span, format!("`{name}` has type `{ty}`"));
                 }
+                let needs = if *reverse { takes + 1 } else { takes * 2 };
+                Diagnostic::error("E0502", format!("this rule of `{name}` has {}", count(*given, "parameter")))
+                    .label(*span, format!("`{name}` has type `{ty}`"))
+                    .note(format!("`{word} {name}` takes {shape}"))
+                    .help(format!("`{name}` takes {}, so its rule takes {needs}", count(*takes, "parameter")))
             }
             TypeError::NoAppend { span } => {
                 Diagnostic::error("E0101", "`@` needs the prelude's `append`").label(*span, "there is no prelude here")
@@ -427,6 +439,16 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
     }
     if m.expected == "bool" && matches!(m.why, Why::Condition | Why::Check | Why::Guard) {
         return said.help("compare it with something, as in `x = 0`");
+    }
+    if matches!(m.why, Why::Operand { op: "*>", .. }) && m.expected == "real" {
+        return said.help("the number stands on the left: `k *> a`");
+    }
+    let curried = |ty: &str| ty.matches("->").count() > 1;
+    if matches!(&m.why, Why::Argument { function: Some(f), index: 1, .. } if matches!(&**f, "grad" | "value_and_grad" | "diff" | "hvp" | "hessian"))
+        && curried(&m.actual)
+        && !curried(&m.expected)
+    {
+        return said.help("a derivative is taken in one argument: `fun x -> f x y`, or a function of a tuple");
     }
     let tuple = |ty: &str| ty.contains(" * ") && !ty.contains("->");
     if matches!(m.why, Why::Argument { .. }) && m.parts.is_none() {
