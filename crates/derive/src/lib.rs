@@ -27,7 +27,8 @@
 //!
 //! The modes `forward`, `vector`, `continuation` and `delta` differ only in what stands beside a real and in their
 //! wrappers; `dual.rs` has what they share. A mode that is not a homomorphism (`combinator`) implements `lambda` in its own way
-//! and refuses what it cannot take with [`Refusal::Construct`].
+//! and refuses what it cannot take with [`Refusal::Construct`]; [`combinator::steps`] gives its steps as text, and the definition of
+//! `Derived { Combinator, of }` is the last of them.
 //!
 //! # What a driver calls
 //!
