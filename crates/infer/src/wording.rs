@@ -110,10 +110,11 @@ impl TypeError {
                 format!("a type would contain itself: `{var}` would have to be `{ty}`"),
             )
             .label(*span, "this cannot have a finite type")
-            .help(
-                "is a function applied to itself, or an argument missing or doubled? A recursive function that is \
-                         used at several types needs its type: `let rec f : 'a. t -> u = ...`",
-            ),
+            .help(if ty.contains(" * ") {
+                "a recursive function that is used at several types needs its type: `let rec f : 'a. t -> u = ...`"
+            } else {
+                "is a function applied to itself, or an argument missing or doubled?"
+            }),
             TypeError::TooManyArguments { function, ty, takes, given, span, extra } => {
                 if *takes == 0 {
                     let what = function.as_ref().map_or("this".to_string(), |name| format!("`{name}`"));
