@@ -27,21 +27,22 @@ impl RunError {
         let (code, message, label, span) = match self {
             RunError::Failed(site) => {
                 let (code, message, label) = match site.failure {
-                    Failure::Index => ("E0603", "an index is outside its array", "this index"),
-                    Failure::Count => ("E0604", "an array of negative size", "the size is negative"),
-                    Failure::Shape => ("E0605", "values of different shape", "these do not fit together"),
-                    Failure::DivisionByZero => ("E0601", "an integer is divided by zero", "the divisor is zero"),
+                    Failure::DivisionByZero => ("E0601", "division of an integer by zero", "the divisor is 0"),
                     Failure::NegativeExponent => {
                         ("E0602", "an integer is raised to a negative power", "the exponent is negative")
                     }
-                    Failure::SignOfZero => ("E0606", "the sign of zero or of no number", "undefined here"),
-                    Failure::Match => ("E0607", "no case of a match applies", "this match"),
+                    Failure::Index => ("E0603", "an index is outside its array", "this element"),
+                    Failure::Count => ("E0604", "an array of negative size", "the size is negative"),
+                    Failure::Rows => ("E0605", "the rows of an array differ in size", "this array"),
+                    Failure::Size => ("E0606", "an array of another size than its type says", "this array"),
+                    Failure::Shape => ("E0607", "the operands differ in shape", "these operands"),
+                    Failure::SignOfZero => ("E0608", "`sign` is undefined at 0", "the argument is 0"),
                 };
                 (code, message, label, Some(site.span))
             }
-            RunError::OutOfMemory => ("E0611", "out of memory", "", None),
-            RunError::TooDeep => ("E0612", "recursion is too deep for the stack of compiled code", "", None),
-            RunError::Arguments { .. } => ("E0613", "the arguments do not have the function's types", "", None),
+            RunError::OutOfMemory => ("E0612", "out of memory", "", None),
+            RunError::TooDeep => ("E0806", "recursion is too deep for the stack of compiled code", "", None),
+            RunError::Arguments { .. } => ("E0807", "the arguments do not have the function's types", "", None),
         };
         let diagnostic = Diagnostic::error(code, message);
         match span {

@@ -320,7 +320,7 @@ impl Emitter<'_> {
 
     /// Arrays are regular: fails unless the row has the shape of the others.
     pub(super) fn same_row(&mut self, array: &str, ty: Type, row: &str, span: gradus_source::Span) {
-        let code = self.site(Failure::Shape, span);
+        let code = self.site(Failure::Rows, span);
         for axis in 1..ty.rank as usize {
             self.line(&format!("if (GR_RARE({array}.d[{axis}] != {row}.d[{}])) gr_fail({code});", axis - 1));
         }

@@ -341,7 +341,11 @@ pub enum Failure {
     Index,
     /// A negative number of elements.
     Count,
-    /// An array whose length is not what the program says, or two data of different shape.
+    /// Rows of an array that differ in size.
+    Rows,
+    /// An array whose length is not what its type says.
+    Size,
+    /// Two operands of different shape.
     Shape,
     /// An integer divided by zero.
     DivisionByZero,
@@ -349,19 +353,18 @@ pub enum Failure {
     NegativeExponent,
     /// `sign` of zero or of no number.
     SignOfZero,
-    /// No arm of a `match` applies.
-    Match,
 }
 
 impl Failure {
-    pub const ALL: [Failure; 7] = [
+    pub const ALL: [Failure; 8] = [
         Failure::Index,
         Failure::Count,
+        Failure::Rows,
+        Failure::Size,
         Failure::Shape,
         Failure::DivisionByZero,
         Failure::NegativeExponent,
         Failure::SignOfZero,
-        Failure::Match,
     ];
 
     /// The word for it in flow text.
@@ -369,11 +372,12 @@ impl Failure {
         match self {
             Failure::Index => "index",
             Failure::Count => "count",
+            Failure::Rows => "rows",
+            Failure::Size => "size",
             Failure::Shape => "shape",
             Failure::DivisionByZero => "division_by_zero",
             Failure::NegativeExponent => "negative_exponent",
             Failure::SignOfZero => "sign_of_zero",
-            Failure::Match => "match",
         }
     }
 }

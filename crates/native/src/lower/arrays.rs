@@ -43,7 +43,7 @@ impl Lowering<'_> {
             let array = self.whole(view);
             if value.ty().is_array() {
                 let row = self.b.get(array, vec![i]);
-                self.check_same_shape(row, value);
+                self.check_same_shape(row, value, Failure::Rows);
             }
             if let Atom::Var(array) = array {
                 arrays.push(Atom::Var(self.b.set(array, vec![i], value)));

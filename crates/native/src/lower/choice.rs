@@ -22,7 +22,10 @@ enum Side {
 /// The leaves that must be chosen at run time, with the variable that gets the choice.
 type Joined = Vec<(Var, Side, Side)>;
 
-impl Lowering<'_> {
+/// Lowers the body of an arm with its variables bound.
+type OnArm<'f, 'a> = &'f mut dyn FnMut(&mut Lowering<'a>, &Term, Vec<(gradus_core::Var, Value)>) -> Lowered<Value>;
+
+impl<'a> Lowering<'a> {
     /// `if condition then .. else ..`
     pub(super) fn choose(
         &mut self,
@@ -142,7 +145,7 @@ impl Lowering<'_> {
         arms: &[Arm],
         default: Option<&Term>,
         span: Span,
-        body: &mut dyn FnMut(&mut Self, &Term, Vec<(gradus_core::Var, Value)>) -> Lowered<Value>,
+        body: OnArm<'_, 'a>,
     ) -> Lowered<Value> {
         let (tag, fields) = self.constructor(value);
         self.arms(tag, &fields, arms, default, span, body)
@@ -164,7 +167,7 @@ impl Lowering<'_> {
         arms: &[Arm],
         default: Option<&Term>,
         span: Span,
-        body: &mut dyn FnMut(&mut Self, &Term, Vec<(gradus_core::Var, Value)>) -> Lowered<Value>,
+        body: OnArm<'_, 'a>,
     ) -> Lowered<Value> {
         // Constructors that were never built cannot occur.
         let possible = |arm: &&Arm| match tag {

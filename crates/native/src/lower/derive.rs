@@ -176,6 +176,9 @@ impl Lowering<'_> {
     /// A row for each real of the output: by rows in reverse if the output has fewer arrays than the input, else by
     /// columns forwards.
     fn jacobian(&mut self, f: &Value, x: &Value, types: (&Type, &Type), span: Span) -> Lowered<Value> {
+        if !self.reals_in_order(types.0, span)? || !self.reals_in_order(types.1, span)? {
+            return self.refuse(Reason::Derivative("jacobian over arrays of structures or variants"), span);
+        }
         let arrays = |leaves: Vec<Leaf>| leaves.iter().any(|l| l.is_array());
         let by_rows = !arrays(self.leaves(types.1, span)?) && arrays(self.leaves(types.0, span)?);
         let xs = self.flatten(x, types.0, span)?;

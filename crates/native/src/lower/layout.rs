@@ -43,9 +43,14 @@ impl Lowering<'_> {
 
     fn add_leaves(&self, ty: &Type, span: Span, inside: &mut Vec<Type>, leaves: &mut Vec<Leaf>) -> Lowered<()> {
         with_stack(|| match ty {
-            Type::Real => Ok(leaves.push(Leaf::REAL)),
-            Type::Int => Ok(leaves.push(Leaf::INT)),
-            Type::Bool => Ok(leaves.push(Leaf::BOOL)),
+            Type::Real | Type::Int | Type::Bool => {
+                leaves.push(match ty {
+                    Type::Real => Leaf::REAL,
+                    Type::Int => Leaf::INT,
+                    _ => Leaf::BOOL,
+                });
+                Ok(())
+            }
             // A string cannot be looked into, so nothing of it is kept; making one is refused.
             Type::Unit | Type::String => Ok(()),
             Type::Tuple(parts) => parts.iter().try_for_each(|t| self.add_leaves(t, span, inside, leaves)),
@@ -114,6 +119,28 @@ impl Lowering<'_> {
         })
     }
 
+    /// Whether the reals of a type stand in the same order in its leaves as in its text: not so for arrays of several reals,
+    /// nor for variants, whose other constructors have leaves too.
+    pub(super) fn reals_in_order(&self, ty: &Type, span: Span) -> Lowered<bool> {
+        with_stack(|| {
+            let all = |types: &[Type]| -> Lowered<bool> {
+                types.iter().try_fold(true, |ok, t| Ok(ok && self.reals_in_order(t, span)?))
+            };
+            Ok(match ty {
+                Type::Tuple(parts) => all(parts)?,
+                Type::Named(..) => match self.shape(ty, span)? {
+                    Shape::Record(fields) => all(&fields)?,
+                    Shape::Variant(constructors) => constructors.iter().flatten().next().is_none(),
+                },
+                Type::Array(element) => {
+                    let reals = self.leaves(element, span)?.iter().filter(|l| l.is_real()).count();
+                    reals <= 1 && self.reals_in_order(element, span)?
+                }
+                Type::Real | Type::Int | Type::Bool | Type::Unit | Type::String | Type::Fun(_) | Type::Var(_) => true,
+            })
+        })
+    }
+
     /// The leaves of a value as operands, in the order of [`Lowering::leaves`].
     pub(super) fn flatten(&mut self, value: &Value, ty: &Type, span: Span) -> Lowered<Vec<Atom>> {
         let mut atoms = Vec::new();
@@ -123,7 +150,10 @@ impl Lowering<'_> {
 
     fn flatten_into(&mut self, value: &Value, ty: &Type, span: Span, atoms: &mut Vec<Atom>) -> Lowered<()> {
         with_stack(|| match (value, ty) {
-            (Value::Leaf(atom), _) => Ok(atoms.push(*atom)),
+            (Value::Leaf(atom), _) => {
+                atoms.push(*atom);
+                Ok(())
+            }
             (Value::Unit, _) => Ok(()),
             (Value::Tuple(items), Type::Tuple(types)) => {
                 items.iter().zip(types.iter()).try_for_each(|(v, t)| self.flatten_into(v, t, span, atoms))
@@ -286,12 +316,12 @@ impl Lowering<'_> {
     }
 
     /// Fails unless two operands have the same shape.
-    pub(super) fn check_same_shape(&mut self, a: Atom, b: Atom) {
+    pub(super) fn check_same_shape(&mut self, a: Atom, b: Atom, failure: Failure) {
         if let (Atom::Var(a), Atom::Var(b)) = (a, b) {
             for axis in 0..a.ty.rank {
                 let (n, m) = (self.b.dim(a, axis), self.b.dim(b, axis));
                 let same = self.b.scalar(gradus_core::Prim::Equal, &[n, m]);
-                self.b.check(same, Failure::Shape);
+                self.b.check(same, failure);
             }
         }
     }

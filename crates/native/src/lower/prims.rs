@@ -62,7 +62,7 @@ impl Lowering<'_> {
                 let (part, n) = (part.clone(), self.leaf(n));
                 let found = self.length(&part)?;
                 let same = self.b.scalar(Prim::Equal, &[found, n]);
-                self.b.check(same, Failure::Shape);
+                self.b.check(same, Failure::Size);
                 Ok(Value::Array(part))
             }
             (Prim::VectorAdd, [x, y]) => self.zip_reals(Prim::AddReal, x, y, &types[0], span),

@@ -87,7 +87,7 @@ impl<'a> Lowering<'a> {
         let (xs, ys) = (self.flatten(x, ty, span)?, self.flatten(y, ty, span)?);
         let mut combined = Vec::new();
         for (x, y) in xs.into_iter().zip(ys) {
-            self.check_same_shape(x, y);
+            self.check_same_shape(x, y, Failure::Shape);
             combined.push(self.zip_leaf(prim, x, y));
         }
         self.unflatten(ty, &mut combined.into_iter(), span)
@@ -115,7 +115,7 @@ impl<'a> Lowering<'a> {
         let (xs, ys) = (self.flatten(x, ty, span)?, self.flatten(y, ty, span)?);
         let sum = self.b.open("inner".into(), Atom::Real(0.0));
         for (x, y) in xs.into_iter().zip(ys) {
-            self.check_same_shape(x, y);
+            self.check_same_shape(x, y, Failure::Shape);
             if x.ty().scalar == Scalar::Real {
                 self.add_products(sum, x, y);
             }

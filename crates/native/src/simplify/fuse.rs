@@ -75,7 +75,7 @@ fn can_fail(block: &Block) -> bool {
 
 /// A statement without effect, which the next cleaning takes out.
 fn nothing() -> Op {
-    Op::Check { cond: Atom::Bool(true), failure: Failure::Match }
+    Op::Check { cond: Atom::Bool(true), failure: Failure::Index }
 }
 
 /// Replaces reads of the arrays by the elements that are now at hand.
