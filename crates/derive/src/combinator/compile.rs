@@ -43,6 +43,18 @@ pub struct Compiler<'a> {
     pub types: &'a FxHashMap<Var, Type>,
 }
 
+type Lets = Vec<(Var, Type, Term)>;
+
+/// The bindings before a value; functions that are not used are left out.
+fn needed(at: At, lets: Lets, value: Term) -> Term {
+    lets.into_iter().rev().fold(value, |body, (var, ty, bound)| {
+        if matches!(&*bound.kind, TermKind::Lambda(_)) && !free_vars(&body).contains(&var) {
+            return body;
+        }
+        at.bind(&var, ty, bound, body)
+    })
+}
+
 fn refuse<T>(construct: &'static str, span: Span) -> Made<T> {
     Err(Box::new(Refusal::Construct { mode: Mode::Combinator, construct, span }))
 }
@@ -73,6 +85,9 @@ impl Compiler<'_> {
             }
             TermKind::Tuple(items) => write.fork(&context.ty, self.terms(context, items)?),
             TermKind::Proj { index, term: whole } => {
+                if let Some(inlined) = self.waiting(term)?.map(|(lets, value)| needed(At(term.span), lets, value)) {
+                    return self.term(context, &inlined);
+                }
                 let whole = self.term(context, whole)?;
                 let to = self.linker.component(&whole.to, *index)?;
                 let field = write.node(Op::Proj(*index), whole.to.clone(), to);
@@ -235,6 +250,40 @@ impl Compiler<'_> {
             self.linker.hide(name, types, ty.clone(), at.lambda(&all, from, lets))?;
         }
         Ok(Some((copy, count, ty)))
+    }
+
+    /// A derivative inside the program, in this mode too, of a function that captures variables is `fst (D(f) x)`, where `f` takes what is captured.
+    /// We write it out and leave the linear map of the captured variables away: it is not asked for, and goes over a bag, which we could not take.
+    fn waiting(&self, term: &Term) -> Made<Option<(Lets, Term)>> {
+        match &*term.kind {
+            TermKind::Global(global @ Global::Derived { mode: Mode::Combinator, .. }) => {
+                let definition = self.linker.make(global)?;
+                Ok(definition.term.clone().map(|text| (Vec::new(), text)))
+            }
+            TermKind::Proj { index: 0, term: call } => {
+                let TermKind::App(function, argument) = &*call.kind else { return Ok(None) };
+                let Some((mut lets, value)) = self.waiting(function)? else { return Ok(None) };
+                let TermKind::Lambda(l) = &*value.kind else { return Ok(None) };
+                lets.push((l.param.clone(), l.ty.clone(), argument.clone()));
+                let mut body = &l.body;
+                while let TermKind::Let { var, scheme, bound, body: rest } = &*body.kind {
+                    lets.push((var.clone(), scheme.ty.clone(), bound.clone()));
+                    body = rest;
+                }
+                let TermKind::Tuple(parts) = &*body.kind else { return Ok(None) };
+                let Some(first) = parts.first() else { return Ok(None) };
+                let bound = match &*first.kind {
+                    TermKind::Var(var, _) => lets.iter().find(|(v, _, _)| v == var).map(|(_, _, bound)| bound),
+                    _ => None,
+                };
+                let value = match bound {
+                    Some(bound) if matches!(&*bound.kind, TermKind::Lambda(_)) => bound.clone(),
+                    _ => first.clone(),
+                };
+                Ok(Some((lets, value)))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Over one constructor after the other; `default` stands for those that have no arm.
