@@ -6,6 +6,19 @@
 //!
 //! [`compile`] does all of it. Derivative forms are met while lowering: the function is lowered, its flow differentiated, and
 //! the result takes the form's place, so the steps above are interleaved and derivatives nest.
+//!
+//! # What is compiled
+//!
+//! Programs over numbers, booleans, tuples, records, variants that are not recursive, and regular arrays of these; every function
+//! must be known where it is called, which higher-order functions, closures and polymorphism are no obstacle to. Recursion of
+//! any kind, `iterate`, `ifold`, `build`, and all derivative forms but `taylor`, nested to any depth. Everything else (recursive
+//! types, strings that are looked at, functions chosen by a condition, custom derivative rules, a function that is defined through
+//! its own derivative) is refused by name and place, see [`refusal`].
+//!
+//! # What it costs
+//!
+//! The adjoint of a call runs the function again, so reverse mode through recursion that is not a tail call costs its depth times
+//! the function. A loop that carries an array which it both reads and replaces in part saves the array in each iteration.
 
 #![allow(unsafe_code)] // Compiled code is called through foreign functions; see `c::compile`.
 
