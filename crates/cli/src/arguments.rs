@@ -73,10 +73,14 @@ impl Application {
 fn literal(program: &Program, text: &str, ty: &Type, option: &str) -> Result<Value, Failure> {
     let Some(path) = text.strip_prefix('@') else {
         return gradus::json::read(text.as_bytes(), ty, &program.schema()).map_err(|error| {
-            Failure::Input(format!("{option} {text}: {error}\n  a value of the type {} is needed", gradus::type_text(ty)))
+            Failure::Input(format!(
+                "{option} {text}: {error}\n  a value of the type {} is needed",
+                gradus::type_text(ty)
+            ))
         });
     };
     let format = Format::of(path).unwrap_or(Format::Json);
-    let bytes = FsLoader.read(Path::new(path)).map_err(|error| Failure::Input(format!("cannot read {path}: {error}")))?;
+    let bytes =
+        FsLoader.read(Path::new(path)).map_err(|error| Failure::Input(format!("cannot read {path}: {error}")))?;
     data::read(format, &bytes, ty, &program.schema()).map_err(|error| Failure::Input(format!("{path}: {error}")))
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod graph;
 mod options;
 mod output;
 mod plot;

@@ -54,7 +54,9 @@ pub enum Command {
         seed: u64,
     },
     /// Apply a function and print the result as JSON
-    #[command(after_help = "Example: gradus call examples/descent.gr predict --arg '{\"slope\": 2, \"offset\": 1}' --arg 3")]
+    #[command(
+        after_help = "Example: gradus call examples/descent.gr predict --arg '{\"slope\": 2, \"offset\": 1}' --arg 3"
+    )]
     Call {
         /// The program
         file: PathBuf,
@@ -65,7 +67,9 @@ pub enum Command {
         args: Vec<String>,
     },
     /// Value and gradient of a function at a point, as JSON
-    #[command(after_help = "Example: gradus grad examples/descent.gr loss --at '{\"slope\": 1, \"offset\": 0}' --verify")]
+    #[command(
+        after_help = "Example: gradus grad examples/descent.gr loss --at '{\"slope\": 1, \"offset\": 0}' --verify"
+    )]
     Grad {
         #[command(flatten)]
         point: Point,

@@ -83,7 +83,8 @@ impl Output {
 
     /// Errors and warnings, on standard error.
     pub fn diagnostics(&self, error: &Error) {
-        let text = if self.is_json() { error.to_json() } else { error.render(wants_colour(io::stderr().is_terminal())) };
+        let text =
+            if self.is_json() { error.to_json() } else { error.render(wants_colour(io::stderr().is_terminal())) };
         self.complain_raw(&text);
     }
 
@@ -91,7 +92,8 @@ impl Output {
     pub fn complain(&self, message: &str) {
         if self.is_json() {
             let fields = [("severity", "error"), ("message", message)];
-            let object: serde_json::Map<_, _> = fields.map(|(key, text)| (key.to_string(), text.into())).into_iter().collect();
+            let object: serde_json::Map<_, _> =
+                fields.map(|(key, text)| (key.to_string(), text.into())).into_iter().collect();
             self.complain_raw(&format!("{}\n", serde_json::Value::Object(object)));
         } else {
             self.complain_raw(&format!("error: {message}\n"));

@@ -14,7 +14,8 @@ fn folder(test: &str) -> Folder {
 
 #[test]
 fn run_shows_checks_and_plots() {
-    let program = "show 1 + 1\nshow { a = 1.5; b = [| 1.0; 2.0 |] }\ncheck 1 < 2\nplot [| 1.0; 2.0 |] to \"chart.svg\"\n";
+    let program =
+        "show 1 + 1\nshow { a = 1.5; b = [| 1.0; 2.0 |] }\ncheck 1 < 2\nplot [| 1.0; 2.0 |] to \"chart.svg\"\n";
     let program = format!("type t = {{ a : real; b : real[] }}\n{program}");
     let folder = Folder::new("run").with("p.gr", program);
     folder.run(&["run", "p.gr"]).exits(0).prints("2\n{ a = 1.5; b = [| 1.0; 2.0 |] }\n").says("wrote chart.svg");
@@ -50,9 +51,10 @@ fn eval_with_and_without_a_file() {
 fn check_is_silent_when_all_is_well() {
     let folder = folder("check").with("bad.gr", "let f x = x + \"a\"");
     folder.run(&["check", "line.gr"]).exits(0).prints("");
-    folder.run(&["check", "--types", "line.gr"]).exits(0).prints(
-        "predict : params -> real -> real\nloss : params -> real\n",
-    );
+    folder
+        .run(&["check", "--types", "line.gr"])
+        .exits(0)
+        .prints("predict : params -> real -> real\nloss : params -> real\n");
     folder.run(&["check", "line.gr", "bad.gr"]).exits(1).says("bad.gr:1:15");
 }
 
@@ -87,9 +89,10 @@ fn grad_prints_value_and_gradient() {
     for mode in ["forward", "vector", "continuation", "delta", "monadic"] {
         folder.run(&["grad", "line.gr", "loss", "--at", at, "--ad", mode]).exits(0).prints(expected);
     }
-    folder.run(&["grad", "line.gr", "predict", "--at", at, "--at", "5", "--wrt", "1"]).exits(0).prints(
-        "{\"value\":5.0,\"gradient\":1.0}\n",
-    );
+    folder
+        .run(&["grad", "line.gr", "predict", "--at", at, "--at", "5", "--wrt", "1"])
+        .exits(0)
+        .prints("{\"value\":5.0,\"gradient\":1.0}\n");
     let verified = folder.run(&["grad", "line.gr", "loss", "--at", at, "--verify"]).exits(0).out();
     assert!(verified.contains("\"largest_relative_difference\":"), "{verified}");
     folder.run(&["grad", "line.gr", "(fun x -> (x + 0.0, x))", "--at", "1"]).exits(1).says("returns a real");
@@ -103,7 +106,8 @@ fn verify_fails_on_a_wrong_rule() {
 
 #[test]
 fn jacobian_and_hessian() {
-    let folder = Folder::new("matrices").with("m.gr", "let f (x, y) = [| x * y; x + y; x |]\nlet g (x, y) = x ^ 2 * y\n");
+    let folder =
+        Folder::new("matrices").with("m.gr", "let f (x, y) = [| x * y; x + y; x |]\nlet g (x, y) = x ^ 2 * y\n");
     folder.run(&["jacobian", "m.gr", "f", "--at", "[2, 3]"]).exits(0).prints("[[3.0,2.0],[1.0,1.0],[1.0,0.0]]\n");
     folder.run(&["hessian", "m.gr", "g", "--at", "[1, 2]"]).exits(0).prints("[[4.0,2.0],[2.0,0.0]]\n");
 }
@@ -157,9 +161,16 @@ fn repl_reads_definitions_expressions_and_commands() {
 
 #[test]
 fn kinks_and_domains() {
-    let folder = Folder::new("kinks").with("k.gr", "let relu x = if x < 0.0 then 0.0 else x\nshow grad relu 0.0\nshow log (-1.0)\n");
+    let folder = Folder::new("kinks")
+        .with("k.gr", "let relu x = if x < 0.0 then 0.0 else x\nshow grad relu 0.0\nshow log (-1.0)\n");
     folder.run(&["run", "k.gr"]).exits(0).prints("1.0\nnan\n");
-    folder.run(&["run", "k.gr", "--kinks=warn"]).exits(0).prints("1.0\nnan\n").says("warning[W0609]").says("k.gr:1:17").says("once");
+    folder
+        .run(&["run", "k.gr", "--kinks=warn"])
+        .exits(0)
+        .prints("1.0\nnan\n")
+        .says("warning[W0609]")
+        .says("k.gr:1:17")
+        .says("once");
     folder.run(&["run", "k.gr", "--kinks=error"]).exits(1).prints("").says("error[E0609]").says("k.gr:1:17");
     folder.run(&["run", "k.gr", "--domain=error"]).exits(1).prints("1.0\n").says("error[E0610]").says("k.gr:3:6");
 }
@@ -207,7 +218,8 @@ fn a_wrong_command_line_is_2() {
 #[test]
 fn every_example_runs() {
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let mut files: Vec<_> = std::fs::read_dir(examples).expect("examples").filter_map(|e| Some(e.ok()?.path())).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(examples).expect("examples").filter_map(|e| Some(e.ok()?.path())).collect();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "gr"));
     files.sort();
     assert!(!files.is_empty());
@@ -215,4 +227,19 @@ fn every_example_runs() {
     for file in files {
         folder.run(&["run", &file.display().to_string()]).exits(0);
     }
+}
+
+#[test]
+fn trace_writes_the_delta_program() {
+    // x * y + x at (2, 3): x2 = 3 x0 + 2 x1, x3 = x2 + x0
+    let folder = Folder::new("trace").with("t.gr", "let f (x, y) = x * y + x\n");
+    let text = folder.run(&["trace", "t.gr", "f", "--at", "[2, 3]"]).exits(0).out();
+    assert_eq!(
+        text,
+        "x0: input, 2.0\nx1: input, 3.0\nx2 = 3.0 * x0 + 2.0 * x1\nx3 = x2 + x0\nresult = x3, value 8.0\n"
+    );
+    let dot = folder.run(&["trace", "t.gr", "f", "--at", "[2, 3]", "--format", "dot"]).exits(0).out();
+    assert!(dot.starts_with("digraph") && dot.contains("x0 -> x2 [label=\"3\"]"), "{dot}");
+    let svg = folder.run(&["trace", "t.gr", "f", "--at", "[2, 3]", "--format", "svg"]).exits(0).out();
+    assert!(svg.starts_with("<svg") && !svg.contains("NaN"), "{svg}");
 }

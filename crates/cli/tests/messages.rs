@@ -49,7 +49,8 @@ fn is_imported(file: &Path) -> bool {
 fn message(file: &Path, expected: &Path, rejected: bool, bless: bool) -> Result<(), Failed> {
     let text = std::fs::read(file)?;
     let text = String::from_utf8_lossy(&text);
-    let options = text.split_once("(* options:").and_then(|(_, rest)| rest.split_once("*)")).map_or("", |(words, _)| words);
+    let options =
+        text.split_once("(* options:").and_then(|(_, rest)| rest.split_once("*)")).map_or("", |(words, _)| words);
     let folder = file.parent().unwrap_or(Path::new("."));
     let name = file.file_name().unwrap_or_default();
     let output = Command::new(env!("CARGO_BIN_EXE_gradus"))

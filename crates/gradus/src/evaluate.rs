@@ -1,7 +1,7 @@
 //! The driver's side of evaluation: the linked program on a machine, with its data, and values on their way in and out.
 
 use crate::error::DriverError;
-use crate::function::{ArrayView, Argument};
+use crate::function::{Argument, ArrayView};
 use crate::options::Backend;
 use crate::pipeline;
 use crate::schema::{Schema, Shape};
@@ -58,6 +58,22 @@ impl Evaluator {
     /// A definition applied to arguments; without arguments, its value.
     pub fn apply(&mut self, definition: &Symbol, inputs: &[Input], result: &Type) -> Result<Value, Error> {
         let function = self.definition(definition)?;
+        let held = self.apply_held(function, inputs)?;
+        Ok(from_held(&held, result, &self.program.schema()))
+    }
+
+    /// A term that is a function of the program, applied to arguments; the result stays with the machine.
+    pub(crate) fn apply_term(&mut self, function: &Term, inputs: &[Input]) -> Result<Held, Error> {
+        let function = self.machine.eval(function).map_err(|error| self.stopped(&error))?;
+        self.apply_held(function, inputs)
+    }
+
+    /// The term whose value is the Delta program of one run: see [`crate::DeltaProgram`].
+    pub(crate) fn delta_program(&self, function: &Global, x: Term, from: &Type, to: &Type) -> Term {
+        pipeline::delta_program(&self.linked, function, x, from, to)
+    }
+
+    fn apply_held(&mut self, function: Held, inputs: &[Input]) -> Result<Held, Error> {
         let program = self.program.clone();
         let schema = program.schema();
         let mut held = Vec::new();
@@ -68,9 +84,8 @@ impl Evaluator {
                 Argument::Defined(name) => self.definition(name)?,
             });
         }
-        let result_held = if held.is_empty() { Ok(function) } else { self.machine.apply(function, held) };
-        let result_held = result_held.map_err(|error| self.stopped(&error))?;
-        Ok(from_held(&result_held, result, &schema))
+        let result = if held.is_empty() { Ok(function) } else { self.machine.apply(function, held) };
+        result.map_err(|error| self.stopped(&error))
     }
 
     fn definition(&mut self, name: &Symbol) -> Result<Held, Error> {
@@ -130,9 +145,14 @@ fn composite_to_held(value: &Value, ty: &Type, schema: &Schema) -> Held {
         }
         (Shape::List(element), Value::List(parts)) => {
             let empty = Held::construct(EMPTY, Vec::new());
-            parts.iter().rev().fold(empty, |tail, head| Held::construct(CONS, vec![to_held(head, element, schema), tail]))
+            parts
+                .iter()
+                .rev()
+                .fold(empty, |tail, head| Held::construct(CONS, vec![to_held(head, element, schema), tail]))
         }
-        (Shape::Array(Type::Real), Value::Array(parts)) => Held::reals(parts.iter().filter_map(Value::as_real).collect()),
+        (Shape::Array(Type::Real), Value::Array(parts)) => {
+            Held::reals(parts.iter().filter_map(Value::as_real).collect())
+        }
         (Shape::Array(Type::Int), Value::Array(parts)) => {
             let int = |part: &Value| if let Value::Int(i) = part { *i } else { 0 };
             Held::ints(parts.iter().map(int).collect())

@@ -184,18 +184,25 @@ impl Function {
                 found: arguments.len(),
             }));
         }
+        self.check_arguments(arguments)?;
+        let mut kept = self.evaluator.borrow_mut();
+        let evaluator = match &mut *kept {
+            Some(evaluator) => evaluator,
+            none => none.insert(Evaluator::new(&self.program)?),
+        };
+        let inputs: Vec<Input> =
+            arguments.iter().zip(&self.params).map(|(argument, ty)| Input { argument, ty }).collect();
+        evaluator.apply(&self.definition, &inputs, &self.result)
+    }
+
+    /// Whether each argument fits its parameter.
+    pub(crate) fn check_arguments(&self, arguments: &[Argument]) -> Result<(), Error> {
         for (number, (argument, ty)) in arguments.iter().zip(&self.params).enumerate() {
             check(argument, ty, &self.program.schema()).map_err(|message| {
                 let what = format!("argument {} of `{}`, a {}", number + 1, self.name, print_type(ty));
                 self.program.error(DriverError::WrongValue { what, message })
             })?;
         }
-        let mut kept = self.evaluator.borrow_mut();
-        let evaluator = match &mut *kept {
-            Some(evaluator) => evaluator,
-            none => none.insert(Evaluator::new(&self.program)?),
-        };
-        let inputs: Vec<Input> = arguments.iter().zip(&self.params).map(|(argument, ty)| Input { argument, ty }).collect();
-        evaluator.apply(&self.definition, &inputs, &self.result)
+        Ok(())
     }
 }

@@ -42,6 +42,7 @@ mod run;
 pub mod schema;
 mod sizes;
 mod text;
+mod trace;
 mod transform;
 pub mod value;
 
@@ -57,4 +58,5 @@ pub use program::{Added, Program};
 pub use rules::RuleReport;
 pub use run::{Check, Outcome, Run};
 pub use text::{format, read_entry, Entry};
+pub use trace::{Binding, DeltaProgram, Summand};
 pub use value::{Parts, Reals, Value};

@@ -78,6 +78,11 @@ pub fn expand(linked: &Linked, term: &Term, ty: &Type) -> Result<Term, Box<Diagn
     Ok(linked.simplify(term))
 }
 
+/// The term whose value is the Delta program of one run of a function (K Fig. 12).
+pub fn delta_program(linked: &Linked, function: &Global, x: Term, from: &Type, to: &Type) -> Term {
+    linked.linker.delta_program(function, x, from, to)
+}
+
 /// The definitions of a linked program, as evaluators and printers see them.
 pub fn definitions(linked: Arc<Linked>) -> Rc<dyn Definitions> {
     Rc::new(Shared(linked))

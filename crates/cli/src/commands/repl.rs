@@ -42,7 +42,10 @@ pub fn repl(file: Option<&Path>, options: Options, output: &Output) -> Done {
             io::stdout().flush()?;
         }
         let mut line = Vec::new();
-        let count = io::stdin().lock().read_until(b'\n', &mut line).map_err(|e| Failure::Input(format!("standard input: {e}")))?;
+        let count = io::stdin()
+            .lock()
+            .read_until(b'\n', &mut line)
+            .map_err(|e| Failure::Input(format!("standard input: {e}")))?;
         let line = String::from_utf8_lossy(&line);
         let ended = count == 0;
         if pending.is_empty() && line.trim().starts_with(':') {

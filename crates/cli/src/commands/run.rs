@@ -53,7 +53,8 @@ pub fn show_outcome(run: &Run, outcome: Outcome, output: &Output) -> Result<bool
             match file {
                 Some(file) => {
                     let written = std::fs::write(&file, plot::svg::draw(&series));
-                    written.map_err(|error| run.complaint(format!("cannot write {}: {error}", file.display()), span))?;
+                    written
+                        .map_err(|error| run.complaint(format!("cannot write {}: {error}", file.display()), span))?;
                     output.remark(&format!("wrote {}", file.display()));
                 }
                 None if output.is_json() => output.value(&value)?,

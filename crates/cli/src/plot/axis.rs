@@ -27,7 +27,8 @@ pub fn label(value: f64, ticks: &[f64]) -> String {
         let digits = (largest / step).log10().max(0.0).ceil() as usize;
         let text = format!("{value:.digits$e}");
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
+        let mantissa =
+            if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
         return format!("{mantissa}e{exponent}");
     }
     let decimals = (-step.log10() - 1e-9).ceil().max(0.0) as usize;

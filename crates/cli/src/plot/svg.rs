@@ -71,11 +71,17 @@ fn axes(x: &Scale, y: &Scale, svg: &mut String) {
     for tick in y_ticks.iter().map(|t| y.at(*t)) {
         let _ = writeln!(svg, "<path d=\"M{left:.1} {tick:.1}H{right:.1}\"/>");
     }
-    let _ = writeln!(svg, "</g>\n<path d=\"M{left:.1} {top:.1}V{bottom:.1}H{right:.1}\" stroke=\"#555\" fill=\"none\"/>");
+    let _ =
+        writeln!(svg, "</g>\n<path d=\"M{left:.1} {top:.1}V{bottom:.1}H{right:.1}\" stroke=\"#555\" fill=\"none\"/>");
     svg.push_str("<g fill=\"#333\">\n");
     for tick in &x_ticks {
         let text = axis::label(*tick, &x_ticks).replace('-', "\u{2212}");
-        let _ = writeln!(svg, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>", x.at(*tick), bottom + 20.0);
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+            x.at(*tick),
+            bottom + 20.0
+        );
     }
     for tick in &y_ticks {
         let text = axis::label(*tick, &y_ticks).replace('-', "\u{2212}");
@@ -89,7 +95,10 @@ fn draw_series(series: &Series, colour: &str, x: &Scale, y: &Scale, svg: &mut St
     let is_line = series.is_line();
     for stretch in series.stretches() {
         if is_line && stretch.len() > 1 {
-            let _ = write!(svg, "<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-linejoin=\"round\" d=\"");
+            let _ = write!(
+                svg,
+                "<path fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" stroke-linejoin=\"round\" d=\""
+            );
             for (i, point) in stretch.iter().enumerate() {
                 let letter = if i == 0 { 'M' } else { 'L' };
                 let _ = write!(svg, "{letter}{:.2} {:.2}", x.at(point.0), y.at(point.1));

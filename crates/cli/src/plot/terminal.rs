@@ -130,14 +130,19 @@ mod tests {
         let text = draw(&[line], false);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), ROWS + 2, "{text}");
-        assert!(lines[0].ends_with('⠉') || lines[0].ends_with('⠊') || lines[0].chars().last() > Some('\u{2800}'), "{text}");
+        assert!(
+            lines[0].ends_with('⠉') || lines[0].ends_with('⠊') || lines[0].chars().last() > Some('\u{2800}'),
+            "{text}"
+        );
         assert!(lines[ROWS - 1].chars().nth(4).is_some_and(|c| c > '\u{2800}'), "{text}");
         assert!(lines[ROWS + 1].starts_with("    0") && lines[ROWS + 1].ends_with("10"), "{text}");
     }
 
     #[test]
     fn extreme_values_do_no_harm() {
-        for points in [vec![], vec![(f64::NAN, 1.0)], vec![(f64::MIN, f64::MIN), (f64::MAX, f64::MAX)], vec![(1.0, 1.0)]] {
+        for points in
+            [vec![], vec![(f64::NAN, 1.0)], vec![(f64::MIN, f64::MIN), (f64::MAX, f64::MAX)], vec![(1.0, 1.0)]]
+        {
             draw(&[Series { name: "x\u{1b}[31m".into(), points }], true);
         }
     }
