@@ -6,7 +6,7 @@
    u0 with derivative d in direction h (Data.v).  With U = R these are curves, with U = R^n points.  [datas G], [data t]: no functions inside. *)
 From Coq Require Import Reals List Lia ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Vector Continuation Refinement Rewrite.
+Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Vector Continuation Unshared Refinement Rewrite.
 Require Combinator.
 Import ListNotations.
 Open Scope nat_scope.
@@ -97,7 +97,16 @@ Theorem C_continuation_mode : forall fuel n (e : tm (reals n) TR) (U : NormedMod
     forall w, exists l c, g w = Some (l, c, 0) /\ length l = n /\ inner (vector (flats (reals n) v)) l 0 = (w * dy)%R.
 Proof. exact continuation_correct. Qed.
 
-(* C section 6, left unproved there: the combinator macro *)
+(* K section 6, Fig. 7 and 8: unshared Delta terms *)
+Theorem K_delta_mode : forall fuel n (e : tm (reals n) TR) (U : NormedModule R_AbsRing) (u0 h : U) f v y s w,
+  Derivs U u0 h (reals n) f v -> ev RO fuel e (f u0) = Some (y, s, 0) ->
+  exists F dy u k,
+    locally u0 (fun u => ev RO fuel e (f u) = Some (F u, s, 0)) /\ Deriv U u0 h TR F dy /\
+    ev RO fuel (DT dlt e) (delta_seed n 0 (f u0)) = Some ((y, enc u), k, 0) /\ k <= 301 * s /\
+    dot n (fst (eval w u emptyMap)) (vector (flats (reals n) v)) = (w * dy)%R.
+Proof. exact delta_correct. Qed.
+
+(* C section 6, left unproved there, extended to arrays and loops: the combinator macro *)
 Theorem C_combinator_mode : forall n (e : Combinator.tm (Combinator.reals n) Combinator.TR) t0 f v s, Combinator.vel n t0 f v ->
   Combinator.qden (Combinator.Dp (Combinator.comp e)) (Combinator.prim n (f t0)) = Combinator.tden e (f t0) /\
   exists dy, is_derive (fun x => Combinator.tden e (f x)) t0 dy /\
@@ -124,6 +133,7 @@ Print Assumptions gradient.
 Print Assumptions K_second_derivative.
 Print Assumptions K_vector_mode.
 Print Assumptions C_continuation_mode.
+Print Assumptions K_delta_mode.
 Print Assumptions C_combinator_mode.
 Print Assumptions C_theorem_2.
 Print Assumptions fuel_is_only_definedness.
