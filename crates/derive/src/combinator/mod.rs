@@ -5,7 +5,7 @@
 //! - [`compile`]: section 6.1, from lambda terms to combinators.
 //! - [`types`]: the macro on types, zero and plus.
 //! - [`reverse`]: Fig. 20, the macro.
-//! - [`lower`]: back to core.
+//! - [`lower`]: back to core, with the bindings that [`scopes`] keeps.
 //! - [`print`]: each step as text, see [`steps`].
 //!
 //! Here D(real) = real, and D(A -> B) = D1(A) -> D1(B) * (D2(B) -> D2(A)): a function gives its value together with the linear map from cotangents of
@@ -19,6 +19,7 @@ mod language;
 mod lower;
 mod print;
 mod reverse;
+mod scopes;
 mod types;
 
 use crate::custom::CustomRule;
@@ -32,8 +33,8 @@ use gradus_core::traverse::free_vars;
 use gradus_core::{Global, Lambda, Mode, Term, TermKind, Type, TypeDecl, Var};
 use gradus_source::{bug, Span};
 use language::{product, Comb, Op, Write};
-use lower::{Lowerer, Value};
 use reverse::Macro;
+use scopes::{Lowerer, Value};
 use std::sync::Arc;
 
 pub struct Combinator;
@@ -73,7 +74,7 @@ impl ModeRules for Combinator {
 
     fn lambda(&self, linker: &Linker, scope: &Scope, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
         let term = Term::new(TermKind::Lambda(lambda.clone()), lambda.body.span);
-        let free = Free::of(linker, scope, &term);
+        let free = Free::of(scope, &term);
         let comb = Compiler { linker, types: scope }.lambda(&free.context, lambda)?;
         let image = function(linker, &comb, free)?;
         let origin = Some((Mode::Combinator, lambda.clone()));
@@ -81,7 +82,7 @@ impl ModeRules for Combinator {
     }
 
     fn value(&self, linker: &Linker, scope: &Scope, term: &Term) -> Made<Term> {
-        let free = Free::of(linker, scope, term);
+        let free = Free::of(scope, term);
         let comb = Compiler { linker, types: scope }.term(&free.context, term)?;
         let image = Macro::new(linker).reverse(&comb)?;
         let mut lowerer = Lowerer::new(linker);
@@ -153,7 +154,7 @@ impl Free {
         Free { context: Context::empty(), vars: Vec::new() }
     }
 
-    fn of(_linker: &Linker, scope: &Scope, term: &Term) -> Self {
+    fn of(scope: &Scope, term: &Term) -> Self {
         let mut free = Free::none();
         for var in free_vars(term) {
             let Some(ty) = scope.get(&var) else { bug!("the type of the variable {var:?} is not known") };
