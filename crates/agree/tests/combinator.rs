@@ -11,7 +11,7 @@ fn programs_without_recursion() {
     let features =
         Features::all().without(Feature::RecursiveTypes).without(Feature::Recursion).without(Feature::Iteration);
     let tally = run(100_000, PROGRAMS, Options { features, ..Options::default() }, 1);
-    for (program, fault) in &tally.faults {
+    if let Some((program, fault)) = tally.faults.first() {
         panic!("seed {} under `{}`: {}\n{:?}", program.seed, fault.mode, fault.what, program.body());
     }
     let taken = tally.compared.get(&Mode::Combinator).copied().unwrap_or(0) as u64;
