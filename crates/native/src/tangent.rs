@@ -87,22 +87,25 @@ impl Push<'_> {
 
     fn stmt(&mut self, stmt: Stmt) {
         self.b.span = stmt.span;
-        let Stmt { binds, op, span } = stmt;
-        match (op, &binds[..]) {
-            (Op::If { cond, then, otherwise }, _) => self.branch(cond, then, otherwise, binds),
-            (Op::For(l), _) => {
+        let Stmt { mut binds, op, span } = stmt;
+        match op {
+            Op::If { cond, then, otherwise, replayed } => {
+                let (then, otherwise) = self.branch(then, otherwise, &mut binds);
+                self.b.bind(binds, Op::If { cond, then, otherwise, replayed });
+            }
+            Op::For(l) => {
                 let For { index, count, carried, body, replayed } = l;
                 let (carried, body, binds) = self.repeated(carried, body, 0, binds);
                 self.b.bind(binds, Op::For(For { index, count, carried, body, replayed }));
             }
-            (Op::While(l), _) => {
+            Op::While(l) => {
                 let (carried, body, binds) = self.repeated(l.carried, l.body, 1, binds);
                 self.b.bind(binds, Op::While(While { carried, body }));
             }
-            (Op::Call { function, args }, _) => self.call(function, args, binds),
-            (op, binds_now) => {
-                self.b.stmt(Stmt { binds: binds_now.to_vec(), op: op.clone(), span });
-                self.simple(&op, binds_now);
+            Op::Call { function, args } => self.call(function, args, binds),
+            op => {
+                self.b.stmt(Stmt { binds: binds.clone(), op: op.clone(), span });
+                self.simple(&op, &binds);
             }
         }
     }
@@ -186,7 +189,8 @@ impl Push<'_> {
         }
     }
 
-    fn branch(&mut self, cond: Atom, then: Block, otherwise: Block, mut binds: Vec<Var>) {
+    /// Both sides with the tangents of their results, and variables for these.
+    fn branch(&mut self, then: Block, otherwise: Block, binds: &mut Vec<Var>) -> (Block, Block) {
         let chosen: Vec<bool> = binds.iter().map(|v| self.active.contains(v)).collect();
         let (mut then, then_tans) = self.block(then, &chosen);
         let (mut otherwise, otherwise_tans) = self.block(otherwise, &chosen);
@@ -196,7 +200,7 @@ impl Push<'_> {
             let tan = self.tangent_var(bind);
             binds.push(tan);
         }
-        self.b.bind(binds, Op::If { cond, then, otherwise });
+        (then, otherwise)
     }
 
     /// A loop: the tangents of the state follow the state, those of what is collected follow what is collected.

@@ -92,7 +92,9 @@ impl Sweep<'_> {
             return;
         }
         self.settled.extend(outer_accumulators(&stmt.op));
-        let Op::If { cond, then, otherwise } = &stmt.op else { return };
+        // A branch is known by the first variable that it binds.
+        self.replayed.extend(stmt.binds.first());
+        let Op::If { cond, then, otherwise, .. } = &stmt.op else { return };
         let mut free = outer_vars(then, &[]);
         free.extend(outer_vars(otherwise, &[]));
         self.around(&free, |s| {
@@ -243,12 +245,14 @@ impl Again<'_> {
     }
 }
 
-/// Notes in the loops of the forward sweep that they are run again.
+/// Notes in the loops and branches of the forward sweep that they are run again.
 pub(super) fn mark_replayed(stmts: &mut [Stmt], replayed: &FxHashSet<Var>) {
     gradus_core::traverse::with_stack(|| {
         for stmt in stmts {
-            if let Op::For(l) = &mut stmt.op {
-                l.replayed |= replayed.contains(&l.index);
+            match &mut stmt.op {
+                Op::For(l) => l.replayed |= replayed.contains(&l.index),
+                Op::If { replayed: again, .. } => *again |= stmt.binds.first().is_some_and(|v| replayed.contains(v)),
+                _ => {}
             }
             for block in stmt.op.blocks_mut() {
                 mark_replayed(&mut block.stmts, replayed);

@@ -113,7 +113,7 @@ struct Sweep<'a> {
     settled: FxHashSet<Var>,
     /// What accumulators were frozen to, or something of the same shape.
     frozen: FxHashMap<Var, Atom>,
-    /// The loops, by their index variables, that the backward sweep runs again.
+    /// The loops, by their index variables, and the branches that the backward sweep runs again.
     replayed: FxHashSet<Var>,
 }
 

@@ -198,7 +198,7 @@ impl Emitter<'_> {
                 let code = self.site(*failure, stmt.span);
                 self.line(&format!("if (GR_RARE(!({cond}))) gr_fail({code});"));
             }
-            (Op::If { cond, then, otherwise }, binds) => {
+            (Op::If { cond, then, otherwise, .. }, binds) => {
                 let names = self.declare(binds);
                 let cond = self.atom(*cond);
                 self.line(&format!("if ({cond}) {{"));

@@ -182,7 +182,7 @@ impl Builder {
     /// A branch whose blocks give the same number of results.
     pub fn branch(&mut self, cond: Atom, then: Block, otherwise: Block) -> Vec<Atom> {
         let binds: Vec<Var> = then.results.iter().map(|a| Var::fresh("r", a.ty())).collect();
-        self.bind(binds.clone(), Op::If { cond, then, otherwise });
+        self.bind(binds.clone(), Op::If { cond, then, otherwise, replayed: false });
         binds.into_iter().map(Atom::Var).collect()
     }
 

@@ -201,7 +201,7 @@ impl Checker<'_> {
                 self.number(*cond, Scalar::Bool)?;
                 Vec::new()
             }
-            Op::If { cond, then, otherwise } => {
+            Op::If { cond, then, otherwise, .. } => {
                 self.number(*cond, Scalar::Bool)?;
                 let types = self.nested(then, &[])?;
                 same(&self.nested(otherwise, &[])?, &types, "other branch")?;

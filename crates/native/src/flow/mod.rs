@@ -286,10 +286,12 @@ pub enum Op {
         cond: Atom,
         failure: Failure,
     },
+    /// `replayed`: as in [`For`].
     If {
         cond: Atom,
         then: Block,
         otherwise: Block,
+        replayed: bool,
     },
     For(For),
     /// Runs the body at least once, as long as it answers true. See [`While`].

@@ -136,7 +136,9 @@ impl Printer<'_> {
             Op::Fill { dims, value } => format!("fill {} := {}", self.atoms(dims), self.atom(*value)),
             Op::Literal { items, ty: t } => format!("array {} of {}", ty(*t), self.atoms(items)),
             Op::Check { cond, failure } => format!("check {} {}", self.atom(*cond), failure.key()),
-            Op::If { cond, .. } => format!("if {} {{", self.atom(*cond)),
+            Op::If { cond, replayed, .. } => {
+                format!("if {}{} {{", self.atom(*cond), if *replayed { " replayed" } else { "" })
+            }
             Op::For(l) => {
                 let count = self.atom(l.count);
                 let carried = self.carried(&l.carried);

@@ -334,11 +334,12 @@ impl<'a> Reader<'a> {
             }
             "if" => {
                 let cond = self.atom(words)?;
+                let replayed = words.accept("replayed");
                 words.expect("{")?;
                 let (then, mut rest) = self.block()?;
                 let otherwise = if rest.accept("else") { self.block()?.0 } else { Block::default() };
                 let types = then.results.iter().map(|a| a.ty()).collect();
-                (Op::If { cond, then, otherwise }, types)
+                (Op::If { cond, then, otherwise, replayed }, types)
             }
             "for" => {
                 let index = words.next()?;

@@ -197,9 +197,12 @@ impl Renaming {
             Op::Fill { dims, value } => Op::Fill { dims: self.atoms(dims), value: self.atom(*value) },
             Op::Literal { items, ty } => Op::Literal { items: self.atoms(items), ty: *ty },
             Op::Check { cond, failure } => Op::Check { cond: self.atom(*cond), failure: *failure },
-            Op::If { cond, then, otherwise } => {
-                Op::If { cond: self.atom(*cond), then: self.block(then), otherwise: self.block(otherwise) }
-            }
+            Op::If { cond, then, otherwise, replayed } => Op::If {
+                cond: self.atom(*cond),
+                then: self.block(then),
+                otherwise: self.block(otherwise),
+                replayed: *replayed,
+            },
             Op::For(l) => {
                 let count = self.atom(l.count);
                 let carried = self.carried(&l.carried);

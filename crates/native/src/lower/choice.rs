@@ -51,7 +51,7 @@ impl<'a> Lowering<'a> {
         let then = self.finish(then, joined.iter().map(|(v, a, _)| (v.ty, a.clone())).collect());
         let otherwise = self.finish(otherwise, joined.iter().map(|(v, _, b)| (v.ty, b.clone())).collect());
         let binds = joined.into_iter().map(|(v, _, _)| v).collect();
-        self.b.bind(binds, Op::If { cond: condition, then, otherwise });
+        self.b.bind(binds, Op::If { cond: condition, then, otherwise, replayed: false });
         Ok(value)
     }
 

@@ -59,7 +59,12 @@ impl Dead<'_> {
     /// Whether to keep a statement; if so, its nested blocks are cleaned and its operands become live.
     fn stmt(&self, stmt: &mut Stmt, live: &mut Live, checks: bool) -> bool {
         let wanted = stmt.binds.iter().any(|v| live.contains(v));
-        let checks = checks && !matches!(&stmt.op, Op::For(l) if l.replayed);
+        let replayed = match &stmt.op {
+            Op::For(l) => l.replayed,
+            Op::If { replayed, .. } => *replayed,
+            _ => false,
+        };
+        let checks = checks && !replayed;
         // A check protects the reads after it, so it stays wherever its block stays.
         let is_check = matches!(&stmt.op, Op::Check { .. });
         if !wanted && !is_check && !self.has_effect(&stmt.op, live, checks) {
