@@ -346,21 +346,70 @@ Proof.
   eapply filterdiff_ext_locally; [|exact Hl']. generalize (filter_and _ _ L L'). apply filter_imp. intros u [A B]. congruence.
 Qed.
 
-(* ---- K Lemma 1: dt . F(s, ds) = R(s, dt) . ds ------------------------------------------------------------------ *)
-Theorem adjoint : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G (e : tm G TR) f g y n w,
-  datas G = true -> primals G g = f u0 -> Derivs U u0 h G f (deltas G g) ->
-  ev RO fuel e (f u0) = Some (y, n, 0) ->
-  exists dy k m cost,
-    ev RO fuel (forward e) g = Some ((y, dy), k, 0) /\
-    reverse fuel e (f u0) [w] = Some (y, m, cost) /\
-    dot (length (flats G (deltas G g))) m (vector (flats G (deltas G g))) = (w * dy)%R.
+(* derivatives at data types are unique, so that forward and reverse mode speak of the same one *)
+Section Unique.
+Variable U : NormedModule R_AbsRing.
+Variables u0 h : U.
+Notation near P := (@locally U u0 P).
+Definition unique {A} (D : (U -> A) -> A -> Prop) (fl : A -> list R) : Prop :=
+  forall f f' d d', D f d -> D f' d' -> near (fun u => f u = f' u) -> fl d = fl d'.
+Lemma unique_list : forall A (D : (U -> A) -> A -> Prop) fl, unique D fl -> forall fs ds, Forall2 D fs ds -> forall fs' ds', Forall2 D fs' ds' ->
+  near (fun u => map (fun k => k u) fs = map (fun k => k u) fs') -> flat_map fl ds = flat_map fl ds'.
 Proof.
-  intros fuel U u0 h G e f g y n w HG Hp Hd He.
-  destruct (@forward_correct fuel U u0 h G TR e f g y n HG eq_refl Hp Hd He) as (F & [p d] & k & L & E & P & (l & Hl & Hv) & _). simpl in P, Hv. subst p.
-  destruct (@reverse_correct fuel U u0 h G TR e f (deltas G g) y n [w] HG eq_refl Hd He) as (F' & dy & m & cost & L' & (l' & Hl' & Hv') & E' & D & _).
-  exists d, k, m, cost. split; [exact E|split; [exact E'|]]. refine (eq_trans D _). simpl. rewrite <- Hv, <- Hv'.
-  assert (l' h = l h) as Hu.
-  { apply (@diff_unique U u0 F); [|exact Hl]. eapply filterdiff_ext_locally; [|exact Hl'].
-    generalize (filter_and _ _ L L'). apply filter_imp. intros u [A B]. congruence. }
-  change (w * l' h + 0 = w * l h)%R. rewrite Hu. ring.
+  intros A D fl H fs ds HF. induction HF as [|f d fs ds Hf HF IH]; intros fs' ds' HF' L; pose proof (@locally_singleton U u0 _ L) as E.
+  - destruct HF'; [reflexivity|discriminate].
+  - destruct HF' as [|f' d' fs' ds' Hf' HF']; [discriminate|]. simpl. f_equal.
+    + apply (H f f'); auto. revert L. apply filter_imp. intros u Hu. simpl in Hu. injection Hu. auto.
+    + apply (IH fs'); auto. revert L. apply filter_imp. intros u Hu. simpl in Hu. injection Hu. auto.
+Qed.
+Lemma unique_tree : forall A (D : (U -> A) -> A -> Prop) fl, unique D fl -> forall ft d, tree2 D ft d -> forall ft' d', tree2 D ft' d' ->
+  near (fun u => tree_at U ft u = tree_at U ft' u) -> tree_flat fl d = tree_flat fl d'.
+Proof.
+  intros A D fl H. induction ft as [f fts IH] using tree_ind'. intros d Hd ft' d' Hd' L. destruct Hd' as [f' d' fts' ds' Hf' HF'].
+  inversion Hd as [? d0 ? ds Hf HF]; subst. simpl. f_equal.
+  - apply (H f f'); auto. revert L. apply filter_imp. intros u Hu. simpl in Hu. injection Hu. auto.
+  - assert (near (fun u => map (fun t => tree_at U t u) fts = map (fun t => tree_at U t u) fts')) as L'.
+    { revert L. apply filter_imp. intros u Hu. simpl in Hu. injection Hu. auto. }
+    clear L Hd Hf Hf'. revert ds HF fts' ds' HF' L'. induction IH as [|ft fts Hft _ IHl]; intros ds HF fts' ds' HF' L';
+      pose proof (@locally_singleton U u0 _ L') as E; destruct HF' as [|ft' d1' fts' ds' Hv' HF']; try discriminate; inversion HF as [|? d1 ? ds1 Hv HF1]; subst; [reflexivity|].
+    simpl. f_equal.
+    + apply (Hft _ Hv _ _ Hv'). revert L'. apply filter_imp. intros u Hu. simpl in Hu. injection Hu. auto.
+    + apply (IHl _ HF1 _ _ HF'). revert L'. apply filter_imp. intros u Hu. simpl in Hu. injection Hu. auto.
+Qed.
+Lemma Deriv_unique : forall t, unique (Deriv U u0 h t) (flat t).
+Proof.
+  induction t; simpl; intros f f' d d' Hd Hd' L; auto.
+  - destruct Hd as (l & Hl & <-), Hd' as (l' & Hl' & <-). f_equal. apply (@diff_unique U u0 f'); [|exact Hl'].
+    eapply filterdiff_ext_locally; [exact L|exact Hl].
+  - destruct Hd as [A1 A2], Hd' as [B1 B2]. f_equal.
+    + apply (IHt1 _ _ _ _ A1 B1). revert L. apply filter_imp. intros u ->. reflexivity.
+    + apply (IHt2 _ _ _ _ A2 B2). revert L. apply filter_imp. intros u ->. reflexivity.
+  - destruct d as [d|d], d' as [d'|d']; destruct Hd as (f1 & L1 & H1), Hd' as (f2 & L2 & H2);
+      pose proof (@locally_singleton U u0 _ L) as E0; pose proof (@locally_singleton U u0 _ L1) as E1; pose proof (@locally_singleton U u0 _ L2) as E2; cbv beta in E0, E1, E2;
+      try (rewrite E0, E2 in E1; discriminate).
+    + apply (IHt1 _ _ _ _ H1 H2). generalize (filter_and _ _ L (filter_and _ _ L1 L2)). apply filter_imp. intros u (A & B & C).
+      pose proof (eq_trans (eq_sym B) (eq_trans A C)) as X. injection X. auto.
+    + apply (IHt2 _ _ _ _ H1 H2). generalize (filter_and _ _ L (filter_and _ _ L1 L2)). apply filter_imp. intros u (A & B & C).
+      pose proof (eq_trans (eq_sym B) (eq_trans A C)) as X. injection X. auto.
+  - destruct Hd as (fs & L1 & H1), Hd' as (fs' & L2 & H2). apply (unique_list IHt H1 H2).
+    generalize (filter_and _ _ L (filter_and _ _ L1 L2)). apply filter_imp. intros u (A & B & C). exact (eq_trans (eq_sym B) (eq_trans A C)).
+  - destruct Hd as (fs & L1 & H1), Hd' as (fs' & L2 & H2). apply (unique_tree IHt H1 H2).
+    generalize (filter_and _ _ L (filter_and _ _ L1 L2)). apply filter_imp. intros u (A & B & C). exact (eq_trans (eq_sym B) (eq_trans A C)).
+Qed.
+End Unique.
+
+(* ---- K Lemma 1: dt . F(s, ds) = R(s, dt) . ds ------------------------------------------------------------------ *)
+Theorem adjoint : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t (e : tm G t) f g y n ws,
+  datas G = true -> data t = true -> primals G g = f u0 -> Derivs U u0 h G f (deltas G g) ->
+  ev RO fuel e (f u0) = Some (y, n, 0) ->
+  exists g' k m cost,
+    ev RO fuel (forward e) g = Some (g', k, 0) /\ primal t g' = y /\
+    reverse fuel e (f u0) ws = Some (y, m, cost) /\
+    dot (length (flats G (deltas G g))) m (vector (flats G (deltas G g))) = weighted ws (flat t (Forward.delta t g')).
+Proof.
+  intros fuel U u0 h G t e f g y n ws HG Ht Hp Hd He.
+  destruct (@forward_correct fuel U u0 h G t e f g y n HG Ht Hp Hd He) as (F & g' & k & L & E & P & HF & _).
+  destruct (@reverse_correct fuel U u0 h G t e f (deltas G g) y n ws HG Ht Hd He) as (F' & dy & m & cost & L' & HF' & E' & D & _).
+  exists g', k, m, cost. split; [exact E|split; [exact P|split; [exact E'|]]]. refine (eq_trans D _). f_equal.
+  apply (@Deriv_unique U u0 h t F' F _ _ HF' HF). generalize (filter_and _ _ L L'). apply filter_imp. intros u [A B]. congruence.
 Qed.

@@ -51,13 +51,13 @@ Theorem K_theorem_4 : forall base fuel (U : NormedModule R_AbsRing) (u0 h : U) g
 Proof. exact monadic_fundamental. Qed.
 
 (* K Lemma 1: dt . F(s, ds) = R(s, dt) . ds *)
-Theorem K_lemma_1 : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G (e : tm G TR) f g y n w,
-  datas G = true -> primals G g = f u0 -> Derivs U u0 h G f (deltas G g) ->
+Theorem K_lemma_1 : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t (e : tm G t) f g y n ws,
+  datas G = true -> data t = true -> primals G g = f u0 -> Derivs U u0 h G f (deltas G g) ->
   ev RO fuel e (f u0) = Some (y, n, 0) ->
-  exists dy k m cost,
-    ev RO fuel (forward e) g = Some ((y, dy), k, 0) /\
-    reverse fuel e (f u0) [w] = Some (y, m, cost) /\
-    dot (length (flats G (deltas G g))) m (vector (flats G (deltas G g))) = (w * dy)%R.
+  exists g' k m cost,
+    ev RO fuel (forward e) g = Some (g', k, 0) /\ primal t g' = y /\
+    reverse fuel e (f u0) ws = Some (y, m, cost) /\
+    dot (length (flats G (deltas G g))) m (vector (flats G (deltas G g))) = weighted ws (flat t (Forward.delta t g')).
 Proof. exact adjoint. Qed.
 
 (* one backward evaluation gives the total (Fréchet) derivative, at 508 times the cost of the program *)
