@@ -4,7 +4,7 @@ use crate::error::DriverError;
 use crate::evaluate::Evaluator;
 use crate::{Error, Program, Value};
 use gradus_core::{Item, ItemKind};
-use gradus_source::Span;
+use gradus_source::{Label, Span};
 use std::path::PathBuf;
 
 /// What an item of a program gave.
@@ -13,7 +13,11 @@ pub enum Outcome {
     Show(Value),
     Check(Check),
     /// The value to draw, and the file to draw it to: beside the program, unless the name says otherwise.
-    Plot { value: Value, file: Option<PathBuf>, span: Span },
+    Plot {
+        value: Value,
+        file: Option<PathBuf>,
+        span: Span,
+    },
 }
 
 /// A `check` that was made.
@@ -73,9 +77,19 @@ impl Iterator for Run {
     }
 }
 
+/// An error inside the library or another module also shows the item of the program that led there.
+fn led_by(mut error: Error, item: &Item) -> Error {
+    for diagnostic in &mut error.diagnostics {
+        if !diagnostic.labels.iter().any(|label| label.span.file == item.span.file) {
+            diagnostic.labels.push(Label { span: item.span, text: "while evaluating this".to_string() });
+        }
+    }
+    error
+}
+
 impl Run {
     fn item(&mut self, item: &Item) -> Result<Outcome, Error> {
-        let value = self.evaluator.term(&item.term, &item.ty)?;
+        let value = self.evaluator.term(&item.term, &item.ty).map_err(|error| led_by(error, item))?;
         Ok(match &item.kind {
             ItemKind::Show => Outcome::Show(value),
             ItemKind::Plot { file } => {
