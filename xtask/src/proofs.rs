@@ -36,7 +36,8 @@ fn has_coq() -> bool {
 fn install() {
     println!("proofs: installing {}", PACKAGES.join(", "));
     let update = Command::new("apt-get").args(["-qq", "update"]).status();
-    let install = Command::new("apt-get").args(["-qq", "-y", "install", "--no-install-recommends"]).args(PACKAGES).status();
+    let install =
+        Command::new("apt-get").args(["-qq", "-y", "install", "--no-install-recommends"]).args(PACKAGES).status();
     if update.is_err() || install.is_err() {
         println!("proofs: apt-get is not available");
     }

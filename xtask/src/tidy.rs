@@ -25,7 +25,16 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
 /// These crates also run in a browser: no files, no clock, no printing, no processes.
 const PURE: [&str; 7] = ["source", "syntax", "core", "infer", "derive", "rewrite", "reference"];
 const IMPURE: [&str; 10] = [
-    "std::fs", "std::time", "std::env", "std::process", "std::net", "std::io", "println!", "print!(", "eprint!", "dbg!",
+    "std::fs",
+    "std::time",
+    "std::env",
+    "std::process",
+    "std::net",
+    "std::io",
+    "println!",
+    "print!(",
+    "eprint!",
+    "dbg!",
 ];
 
 /// Without its tests at the end.
@@ -87,7 +96,10 @@ fn dependencies(root: &Path, complaints: &mut Vec<String>) {
 fn our_dependencies(manifest: &str) -> Vec<String> {
     let section = manifest.split("\n[").find(|section| section.starts_with("dependencies]")).unwrap_or("");
     let names = section.lines().filter_map(|line| line.split(['.', ' ', '=']).next());
-    names.filter_map(|name| (name == "gradus").then_some("gradus").or(name.strip_prefix("gradus-"))).map(String::from).collect()
+    names
+        .filter_map(|name| (name == "gradus").then_some("gradus").or(name.strip_prefix("gradus-")))
+        .map(String::from)
+        .collect()
 }
 
 fn machine_paths(name: &str, text: &str, complaints: &mut Vec<String>) {
@@ -134,7 +146,8 @@ mod tests {
 
     #[test]
     fn only_the_section_dependencies_counts() {
-        let manifest = "[package]\nname = \"x\"\n\n[dependencies]\ngradus-core.workspace = true\ngradus = { path = \".\" }\n\
+        let manifest =
+            "[package]\nname = \"x\"\n\n[dependencies]\ngradus-core.workspace = true\ngradus = { path = \".\" }\n\
                         serde = \"1\"\n\n[dev-dependencies]\ngradus-cli.workspace = true\n";
         assert_eq!(our_dependencies(manifest), ["core", "gradus"]);
     }

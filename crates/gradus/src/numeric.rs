@@ -188,7 +188,8 @@ mod tests {
 
     #[test]
     fn reals_in_order() {
-        let value = Value::tuple([1.0.into(), Value::Int(7), vec![2.0, 3.0].into(), Value::variant("Some", [4.0.into()])]);
+        let value =
+            Value::tuple([1.0.into(), Value::Int(7), vec![2.0, 3.0].into(), Value::variant("Some", [4.0.into()])]);
         assert_eq!(reals(&value), [1.0, 2.0, 3.0, 4.0]);
         assert_eq!(with_reals(&value, &[5.0, 6.0, 7.0, 8.0]).to_string(), "(5.0, 7, [| 6.0; 7.0 |], Some 8.0)");
     }

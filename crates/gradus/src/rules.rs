@@ -58,9 +58,11 @@ impl Program {
         let rule_term = gradus_core::instance::instance(&def.scheme, term, &at_reals);
         let function_term = typed.function_term(def);
         let names: [Symbol; 2] = [format!("{}#function", def.name).into(), format!("{}#{rule}", def.name).into()];
-        let program = self
-            .with_definition(names[0].clone(), typed.ty(), function_term)
-            .with_definition(names[1].clone(), typed.rule_type(rule), rule_term);
+        let program = self.with_definition(names[0].clone(), typed.ty(), function_term).with_definition(
+            names[1].clone(),
+            typed.rule_type(rule),
+            rule_term,
+        );
         let mut trial = Trial { typed: &typed, names: &names, evaluator: Evaluator::new(&program)?, rule };
         let mut random = Random(seed);
         let mut usable = 0;

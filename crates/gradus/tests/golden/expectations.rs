@@ -17,10 +17,20 @@ pub struct Expectation {
 #[derive(Debug)]
 pub enum Kind {
     /// Two expressions of one type that must agree.
-    Equal { left: String, right: String, tolerance: f64 },
+    Equal {
+        left: String,
+        right: String,
+        tolerance: f64,
+    },
     /// The text that the `show` with this number among the items prints.
-    Prints { item: usize, text: String },
-    Type { name: String, ty: String },
+    Prints {
+        item: usize,
+        text: String,
+    },
+    Type {
+        name: String,
+        ty: String,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +48,9 @@ pub struct Golden {
 
 pub fn read(text: &str) -> Result<Golden, String> {
     let parsed = gradus_syntax::parse_module(Default::default(), text);
-    let runs = |item: &ast::Item| matches!(item.kind, ast::ItemKind::Show(_) | ast::ItemKind::Check(_) | ast::ItemKind::Plot { .. });
+    let runs = |item: &ast::Item| {
+        matches!(item.kind, ast::ItemKind::Show(_) | ast::ItemKind::Check(_) | ast::ItemKind::Plot { .. })
+    };
     // Numbered as the driver numbers what is run.
     let items: Vec<&ast::Item> = parsed.tree.items.iter().filter(|item| runs(item)).collect();
     let mut golden = Golden::default();
@@ -143,7 +155,8 @@ fn value_and_tolerance(text: &str) -> Result<(String, f64), String> {
 
 /// `combinator, trace, because REASON`
 fn modes(line: usize, text: &str) -> Result<(Vec<Mode>, String), String> {
-    let (list, reason) = text.split_once("because").ok_or(format!("line {line}: a reason is missing (`because ...`)"))?;
+    let (list, reason) =
+        text.split_once("because").ok_or(format!("line {line}: a reason is missing (`because ...`)"))?;
     let keys = list.split(',').map(str::trim).filter(|key| !key.is_empty());
     let modes: Result<Vec<Mode>, String> =
         keys.map(|key| Mode::from_key(key).ok_or(format!("line {line}: there is no mode {key}"))).collect();

@@ -55,7 +55,12 @@ fn main() {
             None => reasons.push((1, reason)),
         }
     }
-    println!("golden suite: {} cells hold, {} refused as expected, {} skipped", tally.held, tally.refused, tally.skipped.len());
+    println!(
+        "golden suite: {} cells hold, {} refused as expected, {} skipped",
+        tally.held,
+        tally.refused,
+        tally.skipped.len()
+    );
     for (count, reason) in reasons {
         println!("  skipped {count}: {reason}");
     }
@@ -115,7 +120,9 @@ fn program(file: &Path, tally: &Mutex<Tally>) -> Result<(), Failed> {
                 match (refusals.not_offered, refusals.refused.first(), listed) {
                     (Some(reason), _, _) => tally.skipped.push(format!("the mode {mode} {reason}")),
                     (None, None, false) => tally.held += 1,
-                    (None, None, true) => failures.push(format!("[{cell}] is listed under `refuses:` but refuses nothing")),
+                    (None, None, true) => {
+                        failures.push(format!("[{cell}] is listed under `refuses:` but refuses nothing"))
+                    }
                     (None, Some(_), true) => tally.refused += 1,
                     (None, Some(refusal), false) => failures.push(format!("[{cell}] refuses: {refusal}")),
                 }
@@ -135,7 +142,8 @@ fn prepare(mut program: Program, golden: &Golden) -> Result<(Program, Vec<Prepar
     for (index, expectation) in golden.expectations.iter().enumerate() {
         match &expectation.kind {
             Kind::Type { name, ty } => {
-                let found = program.signature(name).ok_or(format!("line {}: there is no `{name}`", expectation.line))?;
+                let found =
+                    program.signature(name).ok_or(format!("line {}: there is no `{name}`", expectation.line))?;
                 if types::normal(&found) != types::normal(ty) {
                     return Err(format!("line {}: {name} has the type {found}, not {ty}", expectation.line).into());
                 }
@@ -156,7 +164,8 @@ fn prepare(mut program: Program, golden: &Golden) -> Result<(Program, Vec<Prepar
 /// The cells of the matrix for this program. Without derivatives, all modes are one.
 fn cells(golden: &Golden, text: &str, tally: &Mutex<Tally>) -> Result<Vec<Options>, Failed> {
     let base = options(&golden.options)?;
-    let words = ["grad", "vjp", "jvp", "pullback", "linearize", "jacobian", "hessian", "hvp", "diff", "taylor", "import"];
+    let words =
+        ["grad", "vjp", "jvp", "pullback", "linearize", "jacobian", "hessian", "hvp", "diff", "taylor", "import"];
     let differentiates = words.iter().any(|word| text.contains(word));
     let modes: Vec<Option<Mode>> = if differentiates { Mode::ALL.into_iter().map(Some).collect() } else { vec![None] };
     // A program that names its modes knows what it costs.
@@ -228,7 +237,9 @@ fn run_cell(program: &Program, golden: &Golden, prepared: &[Prepared], options: 
     items(&program, golden, &mut refusals)?;
     let mut evaluator = Evaluator::new(&program).map_err(|error| error.to_string())?;
     for Prepared { expectation, added } in prepared {
-        let Some(Expectation { line, text, kind: Kind::Equal { tolerance, .. } }) = golden.expectations.get(*expectation) else {
+        let Some(Expectation { line, text, kind: Kind::Equal { tolerance, .. } }) =
+            golden.expectations.get(*expectation)
+        else {
             continue;
         };
         match evaluator.value(&added.name, &added.ty) {
