@@ -17,7 +17,8 @@ const STACK: usize = 512 << 20;
 const SLOW: u64 = 20;
 
 /// What a cell may use; a program that needs more says so with `only:`.
-const MOST_STEPS: u64 = 30_000_000;
+const MOST_STEPS: u64 = 2_000_000_000;
+const MOST_STEPS_UNSHARED: u64 = 30_000_000;
 const MOST_MEMORY: u64 = 2 << 30;
 
 /// These modes do not share what a program shares, and may take exponentially many steps.
@@ -164,16 +165,30 @@ fn prepare(mut program: Program, golden: &Golden) -> Result<(Program, Vec<Prepar
 /// The cells of the matrix for this program. Without derivatives, all modes are one.
 fn cells(golden: &Golden, text: &str, tally: &Mutex<Tally>) -> Result<Vec<Options>, Failed> {
     let base = options(&golden.options)?;
-    let words =
-        ["grad", "vjp", "jvp", "pullback", "linearize", "jacobian", "hessian", "hvp", "diff", "taylor", "import"];
+    let words = [
+        "grad",
+        "vjp",
+        "jvp",
+        "pullback",
+        "linearize",
+        "jacobian",
+        "hessian",
+        "hvp",
+        "diff",
+        "taylor",
+        "Optim",
+        "Math",
+    ];
     let differentiates = words.iter().any(|word| text.contains(word));
     let modes: Vec<Option<Mode>> = if differentiates { Mode::ALL.into_iter().map(Some).collect() } else { vec![None] };
     // A program that names its modes knows what it costs.
     let limited = golden.only.is_none();
-    let (steps, memory) = (limited.then_some(MOST_STEPS), limited.then_some(MOST_MEMORY));
+    let memory = limited.then_some(MOST_MEMORY);
     let mut cells = Vec::new();
     for mode in modes {
         let tried = golden.only.as_ref().is_none_or(|only| mode.is_none_or(|mode| only.contains(&mode)));
+        let unshared = mode.is_some_and(|mode| UNSHARED.contains(&mode));
+        let steps = limited.then_some(if unshared { MOST_STEPS_UNSHARED } else { MOST_STEPS });
         for optimise in [false, true] {
             if tried {
                 let limits = Options { max_steps: steps, max_memory: memory, ..base.clone() };
