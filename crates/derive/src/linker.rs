@@ -51,6 +51,20 @@ struct Kept {
     scopes: FxHashMap<usize, (Arc<Lambda>, Scope)>,
     images: FxHashMap<(usize, Mode), Arc<Lambda>>,
     expanded_terms: usize,
+    /// What [`Linker::make_beforehand`] is making, the innermost last.
+    beforehand: Vec<Symbol>,
+}
+
+/// How many times a definition may need another one of the same name before it is done itself.
+const MOST_BEFOREHAND: usize = 4;
+
+/// The name in the text of the program: `loss` for `loss#1` and for the images of either.
+fn source_name(global: &Global) -> Symbol {
+    match global {
+        Global::Source { name, .. } => name.split('#').find(|part| !part.is_empty()).unwrap_or_default().into(),
+        Global::Derived { of, .. } => source_name(of),
+        Global::Wrapper { name, .. } => (*name).into(),
+    }
 }
 
 fn address(lambda: &Arc<Lambda>) -> usize {
@@ -189,6 +203,21 @@ impl Linker {
             }
             Err(problem) => Err(ill_typed(what(), &problem)),
         }
+    }
+
+    /// The definition of what a mode must look into while it translates a caller. A function that is defined through its own derivative, or at
+    /// ever larger types, has no last such definition, and is refused.
+    pub(crate) fn make_beforehand(&self, global: &Global, mode: Mode, span: Span) -> Made<Arc<Definition>> {
+        let name = source_name(global);
+        let again = self.kept().beforehand.iter().filter(|before| **before == name).count();
+        if again >= MOST_BEFOREHAND {
+            let construct = "a function that needs itself at ever higher orders or ever larger types";
+            return Err(Box::new(Refusal::Construct { mode, construct, span }));
+        }
+        self.kept().beforehand.push(name);
+        let made = self.make(global);
+        self.kept().beforehand.pop();
+        made
     }
 
     pub(crate) fn make(&self, global: &Global) -> Made<Arc<Definition>> {

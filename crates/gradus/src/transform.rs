@@ -45,12 +45,21 @@ impl Function {
         let linked = pipeline::definitions(pipeline::link(program.core(), program.options()));
         let root = Global::Source { name, types: Arc::from([]) };
         let fail = |diagnostic: Box<Diagnostic>| program.errors(vec![*diagnostic]);
-        let definitions = reachable(&*linked, root).map_err(fail)?;
+        let mut definitions = reachable(&*linked, root).map_err(fail)?;
+        if program.options().optimise {
+            definitions = definitions.into_iter().map(simplified).collect();
+        }
         let context = Linked { definitions: &*linked, translate: None };
         let options = Options { annotations: Annotations::All, ..Options::default() };
         let text = print_definitions(&context, &definitions, options).map_err(fail)?;
         Ok(with_data(&text, &program, &definitions))
     }
+}
+
+/// A definition for reading: nothing will differentiate it again, so that its functions may be changed at will.
+fn simplified(definition: Arc<Definition>) -> Arc<Definition> {
+    let simple = |term: &Term| gradus_rewrite::simplify(&gradus_rewrite::forget_origins(term)).0;
+    Arc::new(Definition { term: definition.term.as_ref().map(simple), ..(*definition).clone() })
 }
 
 /// A definition and all that it refers to, directly or not.

@@ -191,7 +191,7 @@ impl Compiler<'_> {
         }
         arguments.reverse();
         if let TermKind::Global(global) = &*head.kind {
-            if let Some((uncurried, count, ty)) = self.uncurried(global)? {
+            if let Some((uncurried, count, ty)) = self.uncurried(global, term.span)? {
                 if arguments.len() >= count {
                     let (now, later) = arguments.split_at(count);
                     let parts = now.iter().map(|t| self.term(context, t)).collect::<Made<Vec<_>>>()?;
@@ -215,7 +215,7 @@ impl Compiler<'_> {
     }
 
     /// The copy of a definition that takes its arguments as one tuple, how many there are, and its type.
-    fn uncurried(&self, global: &Global) -> Made<Option<(Global, usize, Type)>> {
+    fn uncurried(&self, global: &Global, span: Span) -> Made<Option<(Global, usize, Type)>> {
         let (name, types): (Symbol, _) = match global {
             // The hidden text of a function with a custom derivative is reached through that derivative.
             Global::Source { name, .. } if name.ends_with("#primal") => return Ok(None),
@@ -225,7 +225,7 @@ impl Compiler<'_> {
             }
             Global::Wrapper { .. } | Global::Derived { .. } => return Ok(None),
         };
-        let definition = self.linker.make(global)?;
+        let definition = self.linker.make_beforehand(global, Mode::Combinator, span)?;
         let mut params = Vec::new();
         let mut rest = definition.term.as_ref();
         while let Some(TermKind::Lambda(l)) = rest.map(|t| &*t.kind) {
@@ -257,7 +257,7 @@ impl Compiler<'_> {
     fn waiting(&self, term: &Term) -> Made<Option<(Lets, Term)>> {
         match &*term.kind {
             TermKind::Global(global @ Global::Derived { mode: Mode::Combinator, .. }) => {
-                let definition = self.linker.make(global)?;
+                let definition = self.linker.make_beforehand(global, Mode::Combinator, term.span)?;
                 Ok(definition.term.clone().map(|text| (Vec::new(), text)))
             }
             TermKind::Proj { index: 0, term: call } => {
