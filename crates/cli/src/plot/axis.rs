@@ -2,7 +2,7 @@
 
 /// Round numbers (1, 2 or 5 times a power of ten apart) that lie within the bounds, about `wanted` of them.
 pub fn ticks((low, high): (f64, f64), wanted: usize) -> Vec<f64> {
-    let rough = (high / 2.0 - low / 2.0) * 2.0 / wanted.max(1) as f64;
+    let rough = (high / 2.0 - low / 2.0) / wanted.max(1) as f64 * 2.0; // halved, so that it does not overflow
     if !(rough.is_finite() && rough > 0.0) {
         return vec![low, high];
     }
@@ -24,14 +24,14 @@ pub fn label(value: f64, ticks: &[f64]) -> String {
         return "0".into();
     }
     if largest >= 1e6 || step < 1e-5 {
-        let digits = (largest / step).log10().max(0.0).ceil() as usize;
+        let digits = (largest / step).log10().ceil().clamp(0.0, 17.0) as usize;
         let text = format!("{value:.digits$e}");
         let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let mantissa =
             if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
         return format!("{mantissa}e{exponent}");
     }
-    let decimals = (-step.log10() - 1e-9).ceil().max(0.0) as usize;
+    let decimals = (-step.log10() - 1e-9).ceil().clamp(0.0, 17.0) as usize;
     format!("{value:.decimals$}")
 }
 

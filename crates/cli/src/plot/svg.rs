@@ -36,7 +36,7 @@ pub fn draw(series: &[Series]) -> String {
     let (xs, ys) = bounds(series);
     let room = |(low, high): (f64, f64)| {
         let margin = (high / 2.0 - low / 2.0) * 0.06;
-        (low - margin, high + margin)
+        ((low - margin).max(f64::MIN), (high + margin).min(f64::MAX))
     };
     let x = Scale { values: room(xs), paper: (LEFT, WIDTH - RIGHT) };
     let y = Scale { values: room(ys), paper: (HEIGHT - BOTTOM, TOP + legend_height) };
