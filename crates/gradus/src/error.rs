@@ -12,7 +12,7 @@ use std::fmt;
 /// ```
 /// let error = gradus::Program::from_source("demo.gr", "let f x = x +").unwrap_err();
 /// let first = error.reports().next().unwrap();
-/// assert_eq!(first.code, "E0009");
+/// assert_eq!(first.code, "E0001");
 /// assert_eq!(first.file.as_deref(), Some("demo.gr"));
 /// assert_eq!(first.start.map(|p| (p.line, p.column)), Some((1, 14)));
 /// ```

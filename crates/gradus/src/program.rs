@@ -50,6 +50,14 @@ struct Inner {
 /// The `data` of a program: name, type, value.
 pub type DataValues = Arc<Vec<(Symbol, Type, Value)>>;
 
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name =
+            self.inner.modules.main().and_then(|main| self.inner.sources.file(main.file)).map(|file| &*file.name);
+        f.debug_struct("Program").field("name", &name).field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
 /// A program with one more definition.
 pub struct Added {
     pub program: Program,

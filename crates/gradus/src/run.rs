@@ -34,7 +34,7 @@ pub struct Check {
 /// ```
 /// # fn main() -> Result<(), gradus::Error> {
 /// use gradus::{Outcome, Program};
-/// let program = Program::from_source("two.gr", "show 1 + 1  check 1 < 2")?;
+/// let program = Program::from_source("two.gr", "show 1 + 1\ncheck 1 < 2")?;
 /// for outcome in program.run()? {
 ///     match outcome? {
 ///         Outcome::Show(value) => assert_eq!(value.to_string(), "2"),

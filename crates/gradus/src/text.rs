@@ -43,22 +43,18 @@ pub enum Entry {
 /// assert_eq!(read_entry("1 + )"), Entry::Wrong);
 /// ```
 pub fn read_entry(text: &str) -> Entry {
-    let items = gradus_syntax::parse_module(FileId(0), text).errors;
+    let items = gradus_syntax::parse_module(FileId(0), text);
     // These words are names inside expressions, but at a prompt nobody means that.
     let first = text.split_whitespace().next().unwrap_or("");
-    if ["show", "check", "plot", "data", "derivative", "tangent"].contains(&first) && items.is_empty() {
+    if ["show", "check", "plot", "data", "derivative", "tangent"].contains(&first) && items.errors.is_empty() {
         return Entry::Items;
     }
-    let expression = gradus_syntax::parse_expr(FileId(0), text).errors;
-    if expression.is_empty() {
-        return Entry::Expression;
-    }
-    if items.is_empty() {
-        return Entry::Items;
-    }
-    let end = text.trim_end().len() as u32;
-    let only_at_end = |errors: &[gradus_syntax::SyntaxError]| errors.iter().all(|error| error.span().end >= end);
-    if only_at_end(&expression) || only_at_end(&items) {
+    let expression = gradus_syntax::parse_expr(FileId(0), text);
+    if expression.errors.is_empty() {
+        Entry::Expression
+    } else if items.errors.is_empty() {
+        Entry::Items
+    } else if expression.is_incomplete() || items.is_incomplete() {
         Entry::Incomplete
     } else {
         Entry::Wrong
