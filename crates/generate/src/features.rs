@@ -71,6 +71,6 @@ impl Features {
 
     /// Each of the features of `self` with even chance.
     pub fn random_half(self, rng: &mut Rng) -> Self {
-        Features(self.0 & rng.next() as u16)
+        Features(self.0 & rng.bits() as u16)
     }
 }

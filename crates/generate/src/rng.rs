@@ -9,7 +9,7 @@ impl Rng {
         Rng(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -19,7 +19,7 @@ impl Rng {
 
     /// Uniform in `0..bound`; `bound` must be positive.
     pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
+        (self.bits() % bound.max(1) as u64) as usize
     }
 
     pub fn chance(&mut self, numerator: usize, denominator: usize) -> bool {
@@ -28,7 +28,7 @@ impl Rng {
 
     /// Uniform in `[-1, 1)`.
     pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+        (self.bits() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
     }
 
     /// One of the items; the slice must not be empty.
@@ -38,6 +38,6 @@ impl Rng {
 
     /// A generator for an independent part, so that changing one part leaves the others alone.
     pub fn split(&mut self) -> Rng {
-        Rng::new(self.next())
+        Rng::new(self.bits())
     }
 }
