@@ -295,7 +295,7 @@ impl TypeError {
             }
             TypeError::UnknownRuleTarget { name, near, span } => {
                 let said =
-                    Diagnostic::error("E0501", format!("there is no function `{name}` in this file before this rule"))
+                    Diagnostic::error("E0511", format!("there is no function `{name}` in this file before this rule"))
                         .label(*span, "a rule follows the function that it is about");
                 match near {
                     Some(near) => said.help(format!("did you mean `{near}`?")),
@@ -310,13 +310,13 @@ impl TypeError {
                 };
                 if *takes == 0 {
                     return Diagnostic::error(
-                        "E0502",
+                        "E0512",
                         format!("`{name}` is not a function, so it has no derivative rule"),
                     )
                     .label(*span, format!("`{name}` has type `{ty}`"));
                 }
                 let needs = if *reverse { takes + 1 } else { takes * 2 };
-                Diagnostic::error("E0502", format!("this rule of `{name}` has {}", count(*given, "parameter")))
+                Diagnostic::error("E0512", format!("this rule of `{name}` has {}", count(*given, "parameter")))
                     .label(*span, format!("`{name}` has type `{ty}`"))
                     .note(format!("`{word} {name}` takes {shape}"))
                     .help(format!("`{name}` takes {}, so its rule takes {needs}", count(*takes, "parameter")))

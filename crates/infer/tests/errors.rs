@@ -357,14 +357,14 @@ fn derivative_rules() {
     );
     check_error(
         "let square (x : real) : real = x * x\ntangent square x = 1.0",
-        &["E0502 this rule of `square` has 1 parameter
+        &["E0512 this rule of `square` has 1 parameter
   `square`: `square` has type `real -> real`
   note: `tangent square` takes the function's parameters and then a tangent for each
   help: `square` takes 1 parameter, so its rule takes 2"],
     );
     check_error(
         "let square (x : real) : real = x * x\nderivative sqare x dy = 2.0",
-        &["E0501 there is no function `sqare` in this file before this rule
+        &["E0511 there is no function `sqare` in this file before this rule
   `sqare`: a rule follows the function that it is about
   help: did you mean `square`?"],
     );
