@@ -88,6 +88,15 @@ impl Evaluator {
         result.map_err(|error| self.stopped(&error))
     }
 
+    /// A function from vectors to a vector applied: the numbers go in and come out without being copied.
+    pub fn apply_vectors(&mut self, definition: &Symbol, vectors: Vec<Vec<f64>>) -> Result<Vec<f64>, Error> {
+        let function = self.definition(definition)?;
+        let held = vectors.into_iter().map(Held::reals);
+        let result = self.machine.apply(function, held).map_err(|error| self.stopped(&error))?;
+        // An empty array has no reals to be stored flat.
+        Ok(result.into_reals().unwrap_or_default())
+    }
+
     fn definition(&mut self, name: &Symbol) -> Result<Held, Error> {
         let global = Global::Source { name: name.clone(), types: Arc::from([]) };
         self.machine.global(&global).map_err(|error| self.stopped(&error))

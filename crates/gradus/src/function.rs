@@ -138,6 +138,37 @@ impl Function {
         self.apply(&arguments)
     }
 
+    /// Applies a function whose parameters and result are all `real[]`, without copying: each vector is handed over to the evaluator, and the
+    /// vector that comes back is the evaluator's own. What is not a function of vectors is an error.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), gradus::Error> {
+    /// let program = gradus::Program::from_source("twice.gr", "let twice (a : real[]) = map (fun x -> 2.0 * x) a")?;
+    /// assert_eq!(program.function("twice")?.call_vectors(vec![vec![1.0, 2.5]])?, [2.0, 5.0]);
+    ///
+    /// // The first number is replaced in place: the vector is still where it was.
+    /// let program = gradus::Program::from_source("reset.gr", "let reset (a : real[]) = set a 0 0.0")?;
+    /// let vector = vec![1.0, 2.5];
+    /// let place = vector.as_ptr();
+    /// let changed = program.function("reset")?.call_vectors(vec![vector])?;
+    /// assert_eq!((changed.as_ptr(), &changed[..]), (place, &[0.0, 2.5][..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call_vectors(&self, arguments: Vec<Vec<f64>>) -> Result<Vec<f64>, Error> {
+        let views: Vec<[usize; 1]> = arguments.iter().map(|vector| [vector.len()]).collect();
+        let views: Vec<Argument> =
+            views.iter().zip(&arguments).map(|(shape, data)| Argument::Reals(ArrayView { shape, data })).collect();
+        self.check_call(&views)?;
+        if self.result != Type::array(Type::Real) {
+            let what = format!("the result of `{}`", self.name);
+            let message = format!("it is of type {}, not real[]", print_type(&self.result));
+            return Err(self.program.error(DriverError::WrongValue { what, message }));
+        }
+        drop(views);
+        self.with_evaluator(|evaluator| evaluator.apply_vectors(&self.definition, arguments))
+    }
+
     /// Applies the function to Rust values: a tuple with an element for each parameter. Any type that serde can write goes
     /// in, any that it can read comes out.
     ///
@@ -176,6 +207,23 @@ impl Function {
 
     /// Applies the function to all its arguments, of any kind.
     pub fn apply(&self, arguments: &[Argument]) -> Result<Value, Error> {
+        self.check_call(arguments)?;
+        let inputs: Vec<Input> =
+            arguments.iter().zip(&self.params).map(|(argument, ty)| Input { argument, ty }).collect();
+        self.with_evaluator(|evaluator| evaluator.apply(&self.definition, &inputs, &self.result))
+    }
+
+    /// Runs `work` on the evaluator, which is made when it is needed first.
+    fn with_evaluator<R>(&self, work: impl FnOnce(&mut Evaluator) -> Result<R, Error>) -> Result<R, Error> {
+        let mut kept = self.evaluator.borrow_mut();
+        match &mut *kept {
+            Some(evaluator) => work(evaluator),
+            none => work(none.insert(Evaluator::new(&self.program)?)),
+        }
+    }
+
+    /// Whether there is an argument for each parameter, and each fits.
+    fn check_call(&self, arguments: &[Argument]) -> Result<(), Error> {
         if arguments.len() != self.params.len() {
             return Err(self.program.error(DriverError::WrongArgumentCount {
                 name: self.name.clone(),
@@ -184,15 +232,7 @@ impl Function {
                 found: arguments.len(),
             }));
         }
-        self.check_arguments(arguments)?;
-        let mut kept = self.evaluator.borrow_mut();
-        let evaluator = match &mut *kept {
-            Some(evaluator) => evaluator,
-            none => none.insert(Evaluator::new(&self.program)?),
-        };
-        let inputs: Vec<Input> =
-            arguments.iter().zip(&self.params).map(|(argument, ty)| Input { argument, ty }).collect();
-        evaluator.apply(&self.definition, &inputs, &self.result)
+        self.check_arguments(arguments)
     }
 
     /// Whether each argument fits its parameter.

@@ -59,6 +59,19 @@ impl<T: Heap + ?Sized> Shared<T> {
     }
 }
 
+impl Shared<Vec<f64>> {
+    /// The numbers themselves if nobody else holds them, else a copy.
+    pub fn into_vec(mut self) -> Vec<f64> {
+        match Rc::get_mut(&mut self.0) {
+            Some(numbers) => {
+                lose(numbers.bytes());
+                std::mem::take(numbers)
+            }
+            None => self.0.to_vec(),
+        }
+    }
+}
+
 impl<T: Heap + ?Sized> Clone for Shared<T> {
     fn clone(&self) -> Self {
         Shared(self.0.clone())

@@ -93,6 +93,22 @@ impl Value {
         Value::Reals(Shared::new(values))
     }
 
+    /// The numbers of a `real[]`, without a copy if nobody else holds them.
+    pub fn into_reals(self) -> Option<Vec<f64>> {
+        match self {
+            Value::Reals(numbers) => Some(numbers.into_vec()),
+            Value::Unit
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Real(_)
+            | Value::String(_)
+            | Value::Node(..)
+            | Value::Fun(..)
+            | Value::Ints(_)
+            | Value::Array(_) => None,
+        }
+    }
+
     pub fn ints(values: Vec<i64>) -> Value {
         Value::Ints(Shared::new(values))
     }
