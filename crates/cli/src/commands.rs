@@ -33,3 +33,12 @@ fn warn(program: &Program, output: &Output) {
         output.diagnostics(&warnings);
     }
 }
+
+/// Says after the results where a derivative was taken at a kink, if that was asked for.
+pub fn say_kinks(kinks: &gradus::Error, output: &Output) -> Result<(), Failure> {
+    if !kinks.diagnostics.is_empty() {
+        output.flush()?;
+        output.diagnostics(kinks);
+    }
+    Ok(())
+}

@@ -172,6 +172,9 @@ fn kinks_and_domains() {
         .says("k.gr:1:17")
         .says("once");
     folder.run(&["run", "k.gr", "--kinks=error"]).exits(1).prints("").says("error[E0609]").says("k.gr:1:17");
+    folder.run(&["eval", "grad abs 0.0", "--kinks=warn"]).exits(0).prints("0.0\n").says("W0609");
+    let folder = folder.with("f.gr", "let f x = abs x");
+    folder.run(&["grad", "f.gr", "f", "--at", "0", "--kinks=warn"]).exits(0).says("f.gr:1:11");
     folder.run(&["run", "k.gr", "--domain=error"]).exits(1).prints("1.0\n").says("error[E0610]").says("k.gr:3:6");
 }
 

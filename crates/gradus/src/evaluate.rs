@@ -106,6 +106,12 @@ impl Evaluator {
         self.program.errors(vec![error.diagnostic()])
     }
 
+    /// The kinks met so far, as warnings; none unless they are counted.
+    pub fn kinks(&self) -> Error {
+        let kinks = self.report().kinks;
+        self.program.errors(kinks.into_iter().map(|kink| DriverError::KinkMet(kink).diagnostic()).collect())
+    }
+
     /// Steps, memory and kinks so far.
     pub fn report(&self) -> Report {
         self.machine.report()

@@ -222,6 +222,14 @@ impl Function {
         }
     }
 
+    /// The kinks met by all calls so far, as warnings; none unless the options ask to count them.
+    pub fn kinks(&self) -> Error {
+        match &*self.evaluator.borrow() {
+            Some(evaluator) => evaluator.kinks(),
+            None => self.program.errors(Vec::new()),
+        }
+    }
+
     /// Whether there is an argument for each parameter, and each fits.
     fn check_call(&self, arguments: &[Argument]) -> Result<(), Error> {
         if arguments.len() != self.params.len() {

@@ -128,8 +128,7 @@ impl Run {
 
     /// The kinks met so far, as warnings; none unless they are counted.
     pub fn kinks(&self) -> Error {
-        let kinks = self.evaluator.report().kinks;
-        self.program.errors(kinks.into_iter().map(|kink| DriverError::KinkMet(kink).diagnostic()).collect())
+        self.evaluator.kinks()
     }
 
     pub fn steps(&self) -> u64 {

@@ -10,7 +10,8 @@ pub fn call(file: &Path, function: &str, args: &[String], options: Options, outp
     let program = super::load(file, options, output)?;
     let application = Application::read(&program, function, args, "--arg")?;
     let value = application.function.apply(&application.arguments())?;
-    json_unless_text(&value, output)
+    json_unless_text(&value, output)?;
+    super::say_kinks(&application.function.kinks(), output)
 }
 
 /// Results that programs read are JSON, unless text was asked for.

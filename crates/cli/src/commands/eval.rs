@@ -12,7 +12,8 @@ pub fn eval(expression: &str, file: Option<&Path>, options: Options, output: &Ou
     let added = program.with_expression("<expression>", expression, None)?;
     let value = added.function(expression);
     if value.params().is_empty() {
-        output.value(&value.call(&[])?)
+        output.value(&value.call(&[])?)?;
+        super::say_kinks(&value.kinks(), output)
     } else {
         output.line(format!("<fun : {}>", added.shown))
     }

@@ -30,6 +30,7 @@ pub fn grad(point: &Point, verify: Option<f64>, options: Options, output: &Outpu
         fields.push(("verify", difference));
     }
     json_unless_text(&Value::record(fields), output)?;
+    super::say_kinks(&derived.kinks(), output)?;
     match (comparison, verify) {
         (Some(found), Some(tolerance)) if found.difference > tolerance => Err(Failure::Input(format!(
             "the gradient disagrees with finite differences: at {} it is {:?}, finite differences give {:?} \
@@ -64,11 +65,13 @@ fn verified(application: &Application, wrt: usize, gradient: &Value) -> Result<C
 pub fn jacobian(point: &Point, options: Options, output: &Output) -> Done {
     let application = read(point, options, output)?;
     let derived = application.function.jacobian(point.wrt)?;
-    json_unless_text(&derived.apply(&application.arguments())?, output)
+    json_unless_text(&derived.apply(&application.arguments())?, output)?;
+    super::say_kinks(&derived.kinks(), output)
 }
 
 pub fn hessian(point: &Point, options: Options, output: &Output) -> Done {
     let application = read(point, options, output)?;
     let derived = application.function.hessian(point.wrt)?;
-    json_unless_text(&derived.apply(&application.arguments())?, output)
+    json_unless_text(&derived.apply(&application.arguments())?, output)?;
+    super::say_kinks(&derived.kinks(), output)
 }

@@ -24,11 +24,7 @@ pub fn run_items(program: &Program, output: &Output) -> Done {
             },
         }
     };
-    let kinks = run.kinks();
-    if !kinks.diagnostics.is_empty() {
-        output.flush()?;
-        output.diagnostics(&kinks);
-    }
+    super::say_kinks(&run.kinks(), output)?;
     result?;
     if failed {
         Err(Failure::Said)
