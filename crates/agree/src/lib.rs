@@ -11,6 +11,8 @@
 mod compare;
 mod numbers;
 mod run;
+mod source;
 
 pub use compare::{compare, modes, Agreement, Fault};
 pub use run::{run, Tally};
+pub use source::source;

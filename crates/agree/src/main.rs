@@ -1,6 +1,6 @@
 //! `agree [COUNT] [FIRST]`: sends that many random programs through all modes, from the given seed on.
 
-use gradus_agree::run;
+use gradus_agree::{run, source};
 use gradus_generate::Options;
 use std::process::ExitCode;
 
@@ -19,10 +19,7 @@ fn main() -> ExitCode {
     println!("  slopes compared with central differences at {} points", tally.differences);
     for (program, fault) in &tally.faults {
         println!("\nseed {}: under `{}`: {}", program.seed, fault.mode, fault.what);
-        println!("{:?}", program.body());
-        for point in &program.points {
-            println!("at {:?}", point.data);
-        }
+        println!("{}", source(program));
     }
     println!("{} passed, {} failed", tally.programs - tally.faults.len(), tally.faults.len());
     if tally.faults.is_empty() {

@@ -1,7 +1,6 @@
 //! Every mode agrees with every other on random programs.
 
-use gradus_agree::run;
-use gradus_core::print::print_type;
+use gradus_agree::{run, source};
 use gradus_generate::Options;
 
 /// How many programs the test run sends through all modes, in two halves that run beside each other.
@@ -10,14 +9,7 @@ const PROGRAMS: u64 = 5_000;
 fn agree(first: u64, count: u64) {
     let tally = run(first, count, Options::default(), 1);
     if let Some((program, fault)) = tally.faults.first() {
-        panic!(
-            "seed {} under `{}`, f : {} -> {}: {}",
-            program.seed,
-            fault.mode,
-            print_type(&program.input),
-            print_type(&program.output),
-            fault.what
-        );
+        panic!("seed {} under `{}`: {}\n{}", program.seed, fault.mode, fault.what, source(program));
     }
     assert!(tally.compared.len() >= 5, "some mode took part in nothing: {:?}", tally.compared);
     assert!(tally.differences as u64 > count, "finite differences were hardly ever compared");

@@ -135,7 +135,11 @@ impl TermPrinter<'_> {
         }
         let doc = {
             // The variable is not in scope in what it is bound to.
-            let bound_doc = self.bound(bound, scheme);
+            // `_` takes no parameters, so an unused function is written as a value.
+            let bound_doc = match self.uses(var) {
+                0 => (String::new(), self.term(bound, Level::Open)),
+                _ => self.bound(bound, scheme),
+            };
             let name = self.bind(var, scheme.clone());
             self.finish_binding("let", &name, bound_doc)
         };
