@@ -50,3 +50,22 @@ fn atom(value: &TraceValue) -> String {
         TraceValue::Whole(k) => k.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gradus_core::Prim;
+
+    #[test]
+    fn a_trace_reads_as_lets() {
+        let line = |operation: Operation, args: Vec<TraceValue>| TraceLine { operation: operation.number(), args };
+        let lines = [
+            line(Operation::Apply(Prim::MulReal), vec![TraceValue::Slot(0), TraceValue::Const(-2.0)]),
+            line(Operation::Apply(Prim::Sin), vec![TraceValue::Slot(1)]),
+            line(Operation::Apply(Prim::NegReal), vec![TraceValue::Slot(2)]),
+            line(Operation::Partial(Prim::PowRealInt, 0), vec![TraceValue::Slot(0), TraceValue::Whole(3)]),
+        ];
+        let text = print_trace(1, &lines, &TraceValue::Slot(4));
+        assert_eq!(text, "let x1 = x0 * (-2.0) in\nlet x2 = sin x1 in\nlet x3 = -x2 in\nlet x4 = d1[^] x0 3 in\nx4\n");
+    }
+}
