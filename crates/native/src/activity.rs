@@ -18,9 +18,9 @@ impl Activity<'_> {
         atom.var().is_some_and(|v| self.active.contains(&v))
     }
 
-    /// Marks `var` if `when`; only reals have derivatives.
+    /// Marks `var` if `when`; only reals, and boxes with reals inside, have derivatives.
     fn mark(&mut self, var: Var, when: bool) {
-        if when && var.ty.is_real() {
+        if when && var.ty.may_be_active() {
             self.active.insert(var);
         }
     }
@@ -40,6 +40,10 @@ impl Activity<'_> {
             | Op::Set { .. }
             | Op::Fill { .. }
             | Op::Literal { .. }
+            | Op::Cell { .. }
+            | Op::Tag { .. }
+            | Op::Unpack { .. }
+            | Op::Digits { .. }
             | Op::Check { .. }
             | Op::Open { .. }
             | Op::Freeze { .. } => {

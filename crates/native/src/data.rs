@@ -217,12 +217,13 @@ fn empty(ty: LeafType) -> Leaf {
         (Scalar::Real, _) => Leaf::Reals { dims, data: Vec::new() },
         (Scalar::Int, _) => Leaf::Ints { dims, data: Vec::new() },
         (Scalar::Bool, _) => Leaf::Bools { dims, data: Vec::new() },
+        (Scalar::Box(_), _) => gradus_source::bug!("a layout with boxes"),
     }
 }
 
 fn dims(leaf: &Leaf) -> &[usize] {
     match leaf {
-        Leaf::Real(_) | Leaf::Int(_) | Leaf::Bool(_) => &[],
+        Leaf::Real(_) | Leaf::Int(_) | Leaf::Bool(_) | Leaf::Boxes(_) => &[],
         Leaf::Reals { dims, .. } | Leaf::Ints { dims, .. } | Leaf::Bools { dims, .. } => dims,
     }
 }
@@ -263,6 +264,6 @@ fn row(leaf: &Leaf, i: usize) -> Leaf {
         Leaf::Reals { data, .. } => Leaf::Reals { dims: inner, data: data[range].to_vec() },
         Leaf::Ints { data, .. } => Leaf::Ints { dims: inner, data: data[range].to_vec() },
         Leaf::Bools { data, .. } => Leaf::Bools { dims: inner, data: data[range].to_vec() },
-        Leaf::Real(_) | Leaf::Int(_) | Leaf::Bool(_) => leaf.clone(),
+        Leaf::Real(_) | Leaf::Int(_) | Leaf::Bool(_) | Leaf::Boxes(_) => leaf.clone(),
     }
 }

@@ -1,6 +1,6 @@
 //! Flattened values: what compiled functions take and give, one for each slot of the calling convention.
 
-use crate::flow::{Scalar, Type};
+use crate::flow::{Scalar, ShapeId, Type};
 use gradus_runtime::slot::Slot;
 
 /// A number, or a regular array of numbers in row-major order.
@@ -12,6 +12,19 @@ pub enum Leaf {
     Reals { dims: Vec<usize>, data: Vec<f64> },
     Ints { dims: Vec<usize>, data: Vec<i64> },
     Bools { dims: Vec<usize>, data: Vec<u8> },
+    Boxes(Boxes),
+}
+
+/// A box, or an array of boxes, written out: see `cells.c` for the form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Boxes {
+    /// 0 for a box.
+    pub(crate) rank: u8,
+    pub(crate) words: Vec<i64>,
+    /// How many of the words belong to the cells; behind them stand the places of the cells.
+    pub(crate) used: usize,
+    /// The box as a reference, or the place of the array.
+    pub(crate) root: i64,
 }
 
 impl Leaf {
@@ -32,6 +45,7 @@ impl Leaf {
             Leaf::Reals { dims, .. } => Type::array(Scalar::Real, dims.len() as u8),
             Leaf::Ints { dims, .. } => Type::array(Scalar::Int, dims.len() as u8),
             Leaf::Bools { dims, .. } => Type::array(Scalar::Bool, dims.len() as u8),
+            Leaf::Boxes(boxes) => Type::array(Scalar::Box(ShapeId(0)), boxes.rank),
         }
     }
 
@@ -39,7 +53,7 @@ impl Leaf {
     pub fn is_regular(&self) -> bool {
         let fits = |dims: &[usize], len: usize| dims.iter().product::<usize>() == len;
         match self {
-            Leaf::Real(_) | Leaf::Int(_) | Leaf::Bool(_) => true,
+            Leaf::Real(_) | Leaf::Int(_) | Leaf::Bool(_) | Leaf::Boxes(_) => true,
             Leaf::Reals { dims, data } => fits(dims, data.len()),
             Leaf::Ints { dims, data } => fits(dims, data.len()),
             Leaf::Bools { dims, data } => fits(dims, data.len()),
@@ -55,6 +69,11 @@ impl Leaf {
             Leaf::Reals { dims, data } => Slot::array(data, dims),
             Leaf::Ints { dims, data } => Slot::array(data, dims),
             Leaf::Bools { dims, data } => Slot::array(data, dims),
+            Leaf::Boxes(boxes) => {
+                let mut slot = Slot::array(&boxes.words, &[boxes.used, 0, boxes.words.len() - boxes.used]);
+                slot.dims[1] = boxes.root;
+                slot
+            }
         }
     }
 
@@ -73,6 +92,10 @@ impl Leaf {
                 (Scalar::Real, _) => Leaf::Reals { dims: dims(), data: slot.as_slice(rank).to_vec() },
                 (Scalar::Int, _) => Leaf::Ints { dims: dims(), data: slot.as_slice(rank).to_vec() },
                 (Scalar::Bool, _) => Leaf::Bools { dims: dims(), data: slot.as_slice(rank).to_vec() },
+                (Scalar::Box(_), _) => {
+                    let words = slot.as_slice(1).to_vec();
+                    Leaf::Boxes(Boxes { rank: ty.rank, used: words.len(), words, root: slot.dims[1] })
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ pub fn partial(b: &mut Builder, prim: Prim, args: &[Atom], i: usize) -> Option<A
             Atom::Real(x) => at.real(*x),
             Atom::Int(k) => at.int(*k),
             Atom::Bool(x) => at.bool(*x),
+            Atom::Nil(_) => gradus_source::bug!("arithmetic on boxes"),
             Atom::Var(_) => {
                 let var = gradus_core::Var::fresh("x");
                 vars.insert(var.clone(), *atom);

@@ -1,7 +1,7 @@
 //! Compiled flow functions, called with flattened values.
 
 use crate::c::{self, CompileError, Options, Site};
-use crate::flow::{Failure, FunctionId, Module, Type};
+use crate::flow::{Failure, FunctionId, Module, Scalar, ShapeId, Type};
 use crate::leaf::Leaf;
 use gradus_runtime::slot::Slot;
 use gradus_source::Diagnostic;
@@ -94,7 +94,12 @@ impl Executable {
             gradus_source::bug!("no entry {entry} in an executable");
         };
         let found: Vec<Type> = arguments.iter().map(Leaf::ty).collect();
-        if found != point.params || !arguments.iter().all(Leaf::is_regular) {
+        // Boxes of any shape look the same; what they contain is the layout's business.
+        let plain = |ty: &Type| match ty.scalar {
+            Scalar::Box(_) => Type { scalar: Scalar::Box(ShapeId(0)), ..*ty },
+            Scalar::Real | Scalar::Int | Scalar::Bool => *ty,
+        };
+        if !found.iter().map(plain).eq(point.params.iter().map(plain)) || !arguments.iter().all(Leaf::is_regular) {
             return Err(RunError::Arguments { expected: point.params.clone(), found });
         }
         let inputs: Vec<Slot> = arguments.iter().map(Leaf::slot).collect();
@@ -105,7 +110,7 @@ impl Executable {
             let mut leaves = Vec::with_capacity(outputs.len());
             for (slot, ty) in outputs.iter_mut().zip(&point.results) {
                 leaves.push(Leaf::from_slot(slot, *ty));
-                if ty.is_array() {
+                if ty.is_counted() {
                     self.code.release(slot);
                 }
             }

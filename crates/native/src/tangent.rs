@@ -298,7 +298,13 @@ fn tangent_of(module: &mut Module, tangents: &mut Tangents, function: FunctionId
     let all: Vec<Var> = params.iter().copied().chain(pairs.iter().map(|(_, tan)| *tan)).collect();
     let reals: Vec<Type> = primal.results.iter().copied().filter(|t| t.is_real()).collect();
     let results = [primal.results.clone(), reals].concat();
-    module.functions.push(Function { name: primal.name.with("_tan"), params: all, results, body: Block::default() });
+    module.functions.push(Function {
+        name: primal.name.with("_tan"),
+        params: all,
+        results,
+        body: Block::default(),
+        rule: None,
+    });
 
     let mut active: FxHashSet<Var> = pairs.iter().map(|(p, _)| *p).collect();
     crate::activity::propagate(&body, &mut active);

@@ -124,3 +124,49 @@ fn c_computes() {
     let expected = vec![Leaf::Real(4.0), Leaf::reals([]), Leaf::matrix(0, 0, []), Leaf::Bool(true)];
     assert_eq!(mixed.call(0, &[Leaf::Real(16.0), Leaf::Int(0)]), Ok(expected));
 }
+
+#[test]
+fn cells_on_the_heap() {
+    // Makes the list of 0 to n - 1, adds it up, and lets it go: far too deep for recursion in the runtime.
+    let text = "\
+shape 0 list = () | (real, box0)
+fun sum(l: box0) -> (real) {
+  total, rest = while with s: real = 0.0, r: box0 = l {
+    t = tag r
+    more = eq t 1
+    s2, r2 = if more {
+      x, tail = unpack r 1
+      y = add s x
+      yield y tail
+    } else {
+      yield s r
+    }
+    yield more s2 r2
+  }
+  return total
+}
+fun f(n: int) -> (real, int) {
+  empty = cell box0 0
+  l = for i < n with r: box0 = empty {
+    x = real i
+    c = cell box0 1 x r
+    yield c
+  }
+  s = call sum l
+  lists = fill n := l
+  changed = set lists 0 := empty
+  first = get changed 0
+  t = tag first
+  return s t
+}
+";
+    let text = text.replace("real i", "realofint i");
+    let module = read::module(&text).expect("reads");
+    check::module(&module).expect("is well-formed");
+    assert_eq!(print::module(&read::module(&print::module(&module)).expect("reads back")), print::module(&module));
+    let code = Executable::with_c(&module, &[FunctionId(1)], &Default::default()).expect("compiles");
+    for _ in 0..3 {
+        let found = code.call(0, &[Leaf::Int(1_000_000)]).expect("runs");
+        assert_eq!(found, [Leaf::Real(1e6 * (1e6 - 1.0) / 2.0), Leaf::Int(0)]);
+    }
+}

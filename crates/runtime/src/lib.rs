@@ -10,5 +10,8 @@ pub mod slot;
 /// The beginning of every C file: memory, failure, the mathematics that C lacks.
 pub const C_PRELUDE: &str = include_str!("prelude.c");
 
+/// What C files with heap values at their entry points need besides: boxes in the calling convention.
+pub const C_CELLS: &str = include_str!("cells.c");
+
 /// The part of the header that does not depend on the program: the calling convention.
 pub const C_HEADER: &str = include_str!("gradus.h");

@@ -13,14 +13,43 @@ typedef struct gr_block {
   int64_t holders;
   int64_t size_class;
   struct gr_block *next, *previous;
-  char padding[32];
+  int64_t boxes; /* how many elements are counted boxes */
+  char padding[24];
 } gr_block; /* 64 bytes, so that the data after it is aligned for vectors */
+
+/* A cell: the tag, and words of which the first `boxes` are boxes, the next `blocks` the owners of arrays, the rest numbers. A box is
+   a pointer to a cell, or, with the lowest bit set, twice a tag and 3: the value of a constructor without fields, or nil, whose tag is -1. */
+typedef union {
+  double r;
+  int64_t i;
+  void *p;
+  gr_block *b;
+  struct gr_cell *c;
+} gr_word;
+
+typedef struct gr_cell {
+  int64_t holders;
+  uint16_t tag, boxes, blocks, words;
+  gr_word w[];
+} gr_cell;
+
+typedef struct gr_chunk {
+  struct gr_chunk *next;
+  int64_t bytes;
+} gr_chunk;
+
+#define GR_SMALL_CELL 64
+#define GR_CHUNK_BYTES (1 << 20)
 
 typedef struct {
   gr_block live;
   gr_block *waiting[256];
   jmp_buf *failure;
   char *stack_end;
+  /* Cells come from chunks that are kept from call to call; those let go wait in a list of their size. */
+  gr_cell *cells[GR_SMALL_CELL];
+  char *cell_at, *cell_end;
+  gr_chunk *chunks, *chunk;
 } gr_thread;
 
 static __thread gr_thread gr_self;
@@ -60,6 +89,7 @@ static void *gr_allocate(int64_t bytes, gr_block **owner) {
     b->size_class = c;
   }
   b->holders = 1;
+  b->boxes = 0;
   b->next = self->live.next;
   b->previous = &self->live;
   if (b->next) b->next->previous = b;
@@ -81,8 +111,125 @@ static inline void gr_hold(gr_block *b) {
   if (b) b->holders++;
 }
 
+static __attribute__((noinline)) void gr_more_cells(int64_t bytes) {
+  gr_thread *self = &gr_self;
+  gr_chunk *next = self->chunk ? self->chunk->next : self->chunks;
+  if (!next || next->bytes < bytes) {
+    int64_t size = bytes > GR_CHUNK_BYTES ? bytes : GR_CHUNK_BYTES;
+    gr_chunk *fresh = malloc(sizeof(gr_chunk) + (size_t)size);
+    if (!fresh) gr_fail(1);
+    fresh->bytes = size;
+    fresh->next = next;
+    if (self->chunk)
+      self->chunk->next = fresh;
+    else
+      self->chunks = fresh;
+    next = fresh;
+  }
+  self->chunk = next;
+  self->cell_at = (char *)(next + 1);
+  self->cell_end = self->cell_at + next->bytes;
+}
+
+static inline gr_cell *gr_cell_new(int tag, int boxes, int blocks, int words) {
+  gr_thread *self = &gr_self;
+  gr_cell *c;
+  if (words < GR_SMALL_CELL && self->cells[words]) {
+    c = self->cells[words];
+    self->cells[words] = (gr_cell *)c->holders;
+  } else {
+    int64_t bytes = (int64_t)sizeof(gr_cell) + 8 * words;
+    if (GR_RARE(self->cell_end - self->cell_at < bytes)) gr_more_cells(bytes);
+    c = (gr_cell *)self->cell_at;
+    self->cell_at += bytes;
+  }
+  c->holders = 1;
+  c->tag = (uint16_t)tag;
+  c->boxes = (uint16_t)boxes;
+  c->blocks = (uint16_t)blocks;
+  c->words = (uint16_t)words;
+  return c;
+}
+
+/* Between calls no cell is alive: results have been written out. */
+static void gr_cells_reset(void) {
+  gr_thread *self = &gr_self;
+  memset(self->cells, 0, sizeof self->cells);
+  self->chunk = 0;
+  self->cell_at = self->cell_end = 0;
+}
+
+#define GR_NIL ((gr_cell *)1)
+#define GR_IMMEDIATE(tag) ((gr_cell *)(intptr_t)(2 * (tag) + 3))
+#define GR_IS_CELL(c) (((intptr_t)(c) & 1) == 0)
+
+static inline int64_t gr_tag(const gr_cell *c) { return GR_IS_CELL(c) ? c->tag : ((intptr_t)c >> 1) - 1; }
+
+static inline gr_cell *gr_hold_cell(gr_cell *c) {
+  if (GR_IS_CELL(c)) c->holders++;
+  return c;
+}
+
+/* Lets go of a box that may have been the last holder of others: these are linked through their counts, never by recursion. */
+static inline gr_cell *gr_let_go(gr_cell *c, gr_cell *todo) {
+  if (GR_IS_CELL(c) && --c->holders == 0) {
+    c->holders = (int64_t)todo;
+    return c;
+  }
+  return todo;
+}
+
+static __attribute__((noinline)) void gr_free_cells(gr_cell *todo) {
+  gr_thread *self = &gr_self;
+  while (todo) {
+    gr_cell *c = todo;
+    todo = (gr_cell *)c->holders;
+    for (int k = 0; k < c->boxes; k++) todo = gr_let_go(c->w[k].c, todo);
+    for (int k = c->boxes; k < c->boxes + c->blocks; k++) {
+      gr_block *b = c->w[k].b;
+      if (b && --b->holders == 0) {
+        gr_cell **elements = (gr_cell **)(b + 1);
+        for (int64_t i = 0; i < b->boxes; i++) todo = gr_let_go(elements[i], todo);
+        gr_free(b);
+      }
+    }
+    if (c->words < GR_SMALL_CELL) {
+      c->holders = (int64_t)self->cells[c->words];
+      self->cells[c->words] = c;
+    }
+  }
+}
+
+static inline void gr_drop_cell(gr_cell *c) {
+  gr_cell *last = gr_let_go(c, 0);
+  if (last) gr_free_cells(last);
+}
+
+static __attribute__((noinline)) void gr_free_boxes(gr_block *b) {
+  gr_cell **elements = (gr_cell **)(b + 1), *todo = 0;
+  for (int64_t i = 0; i < b->boxes; i++) todo = gr_let_go(elements[i], todo);
+  gr_free_cells(todo);
+  gr_free(b);
+}
+
 static inline void gr_drop(gr_block *b) {
-  if (b && --b->holders == 0) gr_free(b);
+  if (b && --b->holders == 0) {
+    if (GR_RARE(b->boxes))
+      gr_free_boxes(b);
+    else
+      gr_free(b);
+  }
+}
+
+/* Puts a box that is held by the caller in the place of another one. */
+static inline void gr_put(gr_cell **place, gr_cell *c) {
+  gr_cell *old = *place;
+  *place = c;
+  gr_drop_cell(old);
+}
+
+static inline __attribute__((unused)) void gr_put_all(gr_cell **to, gr_cell *const *from, int64_t count) {
+  for (int64_t k = 0; k < count; k++) gr_put(to + k, gr_hold_cell(from[k]));
 }
 
 static inline int gr_sole(const gr_block *b) { return b && b->holders == 1; }
@@ -156,6 +303,50 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
     s->owner = a.b;                                                                               \
     memcpy(s->dims, a.d, sizeof a.d);                                                             \
   }
+
+/* The same for arrays of boxes, which begin with nil everywhere. */
+#define GR_BOX_ARRAY(NAME, RANK)                                                                  \
+  typedef struct {                                                                                \
+    gr_cell **p;                                                                                  \
+    gr_block *b;                                                                                  \
+    int64_t d[RANK];                                                                              \
+  } NAME;                                                                                         \
+  static inline __attribute__((unused)) void NAME##_new(NAME *a) {                                \
+    int64_t bytes = gr_size(a->d, RANK, 8);                                                       \
+    a->p = gr_allocate(bytes, &a->b);                                                             \
+    a->b->boxes = bytes / 8;                                                                      \
+    for (int64_t k = 0; k < bytes / 8; k++) a->p[k] = GR_NIL;                                     \
+  }                                                                                               \
+  static inline __attribute__((unused)) NAME NAME##_copy(NAME a) {                                \
+    NAME c = a;                                                                                   \
+    NAME##_new(&c);                                                                               \
+    gr_put_all(c.p, a.p, gr_size(a.d, RANK, 1));                                                  \
+    return c;                                                                                     \
+  }                                                                                               \
+  static inline __attribute__((unused)) NAME NAME##_own(NAME a) {                                 \
+    if (gr_sole(a.b)) return a;                                                                   \
+    NAME c = NAME##_copy(a);                                                                      \
+    gr_drop(a.b);                                                                                 \
+    return c;                                                                                     \
+  }
+
+/* Room for one more row of boxes at the end of a growing array of `count` rows. The new places are nil. */
+static __attribute__((unused)) gr_cell **gr_grow_boxes(gr_cell **p, gr_block **b, int64_t count, int64_t width) {
+  int64_t have = count * width, want = have + width;
+  if (!*b || (uint64_t)(want * 8) > gr_class_bytes((*b)->size_class)) {
+    gr_block *old = *b;
+    gr_cell **fresh = gr_allocate(want * 16, b);
+    if (old) {
+      memcpy(fresh, p, (size_t)(have * 8));
+      old->boxes = 0;
+      gr_drop(old);
+    }
+    p = fresh;
+  }
+  for (int64_t k = have; k < want; k++) p[k] = GR_NIL;
+  (*b)->boxes = want;
+  return p;
+}
 
 /* Room for one more element at the end of a growing array of `count` elements of `width` bytes. */
 static void *gr_grow(void *p, gr_block **b, int64_t count, int64_t width) {
@@ -247,6 +438,38 @@ static inline int64_t gr_imod(int64_t x, int64_t y) { return y == -1 || y == 0 ?
 static inline int64_t gr_iadd(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
 static inline int64_t gr_isub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
 static inline int64_t gr_imul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
+
+int snprintf(char *, size_t, const char *, ...);
+
+/* The shortest decimal that reads back as the same number, with an exponent outside 1e-4 to 1e16; the number of characters. */
+static __attribute__((noinline, unused)) int64_t gr_digits(double x, char *to) {
+  if (x != x) return snprintf(to, 400, "nan");
+  if (x - x != 0) return snprintf(to, 400, x > 0 ? "inf" : "-inf");
+  char digits[40];
+  int precision = 0;
+  do snprintf(digits, sizeof digits, "%.*e", precision, x);
+  while (strtod(digits, 0) != x && precision++ < 17);
+  char *from = digits, *e = digits;
+  int64_t n = 0;
+  if (*from == '-') to[n++] = *from++;
+  while (*e != 'e') e++;
+  long exponent = strtol(e + 1, 0, 10), count = 0;
+  char plain[40];
+  for (char *c = from; c < e; c++)
+    if (*c != '.') plain[count++] = *c;
+  double size = fabs(x);
+  if (size != 0 && (size < 1e-4 || size >= 1e16)) {
+    to[n++] = plain[0];
+    if (count > 1) to[n++] = '.';
+    for (long k = 1; k < count; k++) to[n++] = plain[k];
+    return n + snprintf(to + n, 400 - (size_t)n, "e%ld", exponent);
+  }
+  for (long k = exponent < 0 ? exponent : 0; k < count || k <= exponent + 1; k++) {
+    if (k == exponent + 1) to[n++] = '.';
+    to[n++] = k >= 0 && k < count ? plain[k] : '0';
+  }
+  return n;
+}
 
 /* Polygamma: digamma by recurrence and the asymptotic series, the higher ones as k! zeta(k + 1, x) by Euler and Maclaurin. */
 

@@ -105,7 +105,7 @@ fn adjoint_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Functi
     all.extend(seeds.iter().flatten().copied());
     all.extend(arrays.iter().map(|(_, acc)| *acc));
     let results: Vec<Type> = numbers.iter().map(|p| p.ty).collect();
-    module.functions.push(Function { name, params: all, results, body: Block::default() });
+    module.functions.push(Function { name, params: all, results, body: Block::default(), rule: None });
 
     let mut active: FxHashSet<Var> = wrt.iter().copied().collect();
     crate::activity::propagate(&body, &mut active);

@@ -51,6 +51,10 @@ impl Sweep<'_> {
             | Op::Set { .. }
             | Op::Fill { .. }
             | Op::Literal { .. }
+            | Op::Cell { .. }
+            | Op::Tag { .. }
+            | Op::Unpack { .. }
+            | Op::Digits { .. }
             | Op::Check { .. }
             | Op::Open { .. }
             | Op::Add { .. }

@@ -79,7 +79,7 @@ pub fn of_function(module: &mut Module, adjoints: &mut Adjoints, function: Funct
     let (values, adjs) = reverse(&mut b, module, adjoints, body, &wrt, seed);
     let body = b.pop([values, adjs].concat());
     let results = [primal.results, wrt.iter().map(|v| v.ty).collect()].concat();
-    module.functions.push(Function { name: primal.name.with("_vjp"), params, results, body });
+    module.functions.push(Function { name: primal.name.with("_vjp"), params, results, body, rule: None });
     FunctionId(module.functions.len() - 1)
 }
 

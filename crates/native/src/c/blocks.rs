@@ -1,5 +1,6 @@
 //! Statements as C. Each array variable holds its array once; it is let go after its last use in its block, or handed on by that use.
 
+use super::cells::{is_box, stored};
 use super::emit::Emitter;
 use super::scalars;
 use crate::flow::walk::for_each_operand;
@@ -20,7 +21,7 @@ pub(super) struct Ownership {
 impl Ownership {
     fn new(block: &Block, params: &[Var]) -> Ownership {
         let mut last_use: FxHashMap<Var, usize> = FxHashMap::default();
-        let owned = |v: &Var| v.ty.is_array() && !v.ty.accumulator;
+        let owned = |v: &Var| v.ty.is_counted() && !v.ty.accumulator;
         for param in params.iter().filter(|v| owned(v)) {
             last_use.insert(*param, 0);
         }
@@ -40,6 +41,21 @@ impl Ownership {
             }
         }
         Ownership { last_use, at: 0, uses: FxHashMap::default(), handed_on: Vec::new() }
+    }
+
+    /// Whether something belongs to an outer block or to the caller, and so lives as long as this block.
+    pub(super) fn is_borrowed(&self, atom: Atom) -> bool {
+        atom.var().is_none_or(|v| !self.last_use.contains_key(&v))
+    }
+
+    /// Whether nobody looks at what the current statement binds.
+    pub(super) fn is_unused(&self, var: Var) -> bool {
+        self.last_use.get(&var) == Some(&self.at)
+    }
+
+    /// The block no longer has to let go of a variable.
+    pub(super) fn forget(&mut self, var: Var) {
+        self.last_use.remove(&var);
     }
 }
 
@@ -65,10 +81,10 @@ impl Emitter<'_> {
             let unused: Vec<Var> = params
                 .iter()
                 .copied()
-                .filter(|v| v.ty.is_array() && !walk::count_uses(block).contains_key(v))
+                .filter(|v| v.ty.is_counted() && !walk::count_uses(block).contains_key(v))
                 .collect();
             for var in unused {
-                self.drop_array(var);
+                self.drop_var(var);
                 ownership.last_use.remove(&var);
             }
             for (at, stmt) in block.stmts.iter().enumerate() {
@@ -82,7 +98,7 @@ impl Emitter<'_> {
                 for var in over {
                     ownership.last_use.remove(&var);
                     if !ownership.handed_on.contains(&var) {
-                        self.drop_array(var);
+                        self.drop_var(var);
                     }
                 }
             }
@@ -90,18 +106,18 @@ impl Emitter<'_> {
         })
     }
 
-    fn drop_array(&mut self, var: Var) {
+    fn drop_var(&mut self, var: Var) {
         let name = self.name(var);
-        self.line(&format!("gr_drop({name}.b);"));
+        self.drop(&name, var.ty);
     }
 
     fn results(&mut self, block: &Block, targets: &[String], ownership: &mut Ownership) {
         for (result, target) in block.results.iter().zip(targets) {
             let text = self.atom(*result);
-            if let Some(var) = result.var().filter(|v| v.ty.is_array()) {
-                // Its own arrays are handed over once; what is not its own, or given twice, is held once more.
+            if let Some(var) = result.var().filter(|v| v.ty.is_counted()) {
+                // Its own are handed over once; what is not its own, or given twice, is held once more.
                 if ownership.last_use.remove(&var).is_none() {
-                    self.line(&format!("gr_hold({text}.b);"));
+                    self.hold(&text, var.ty);
                 }
             }
             self.line(&format!("{target} = {text};"));
@@ -111,13 +127,13 @@ impl Emitter<'_> {
     /// An operand that the operation takes over: handed on if this is its last use, held once more otherwise.
     pub(super) fn take(&mut self, atom: Atom, ownership: &mut Ownership) -> String {
         let text = self.atom(atom);
-        if let Some(var) = atom.var().filter(|v| v.ty.is_array()) {
+        if let Some(var) = atom.var().filter(|v| v.ty.is_counted()) {
             let last = ownership.last_use.get(&var) == Some(&ownership.at);
             let only = ownership.uses.get(&var) == Some(&1);
             if last && only {
                 ownership.handed_on.push(var);
             } else {
-                self.line(&format!("gr_hold({text}.b);"));
+                self.hold(&text, var.ty);
             }
         }
         text
@@ -175,6 +191,14 @@ impl Emitter<'_> {
                     self.line(&format!("gr_hold({name}.b);"));
                 } else {
                     self.define(*y, &format!("{name}.p[{offset}]"));
+                    if y.ty.is_counted() {
+                        if ownership.is_borrowed((*array).into()) {
+                            ownership.forget(*y);
+                        } else {
+                            let element = self.name(*y);
+                            self.hold(&element, y.ty);
+                        }
+                    }
                 }
             }
             (Op::Set { array, index, value }, [y]) => {
@@ -191,6 +215,23 @@ impl Emitter<'_> {
                     self.line(&format!("{name}.d[{axis}] = {dim};"));
                 }
                 self.allocate_and_fill(&name, y.ty, *value);
+            }
+            (Op::Cell { tag, fields, .. }, [y]) => self.cell(*tag, fields, *y, ownership),
+            (Op::Tag { cell }, [y]) => {
+                let cell = self.atom(*cell);
+                self.define(*y, &format!("gr_tag({cell})"));
+            }
+            (Op::Unpack { cell, .. }, binds) => self.unpack(*cell, binds, ownership),
+            (Op::Digits { value }, [y]) => {
+                let name = self.declare(&[*y]).remove(0);
+                let value = self.atom(*value);
+                self.line("{");
+                self.line("  char digits[400];");
+                self.line(&format!("  {name}.d[0] = gr_digits({value}, digits);"));
+                let c = self.ty(y.ty);
+                self.line(&format!("  {c}_new(&{name});"));
+                self.line(&format!("  for (int64_t k = 0; k < {name}.d[0]; k++) {name}.p[k] = digits[k];"));
+                self.line("}");
             }
             (Op::Literal { items, ty }, [y]) => self.literal(items, *ty, *y, stmt.span),
             (Op::Check { cond, failure }, []) => {
@@ -261,17 +302,40 @@ impl Emitter<'_> {
     /// `target[index] = value` or `+=`, for a number, a row or the whole.
     fn store(&mut self, target: &str, ty: Type, index: &[Atom], value: Atom, operator: &str) {
         let value_text = self.atom(value);
+        let adds = operator == "+=";
         if ty.rank == 0 {
-            self.line(&format!("{target} {operator} {value_text};"));
+            if adds && is_box(ty) {
+                self.merge(target, &value_text, ty.shape());
+            } else {
+                self.line(&format!("{target} {operator} {value_text};"));
+            }
             return;
         }
         let offset = if index.is_empty() { "0".to_string() } else { self.offset(target, ty, index) };
         if !value.ty().is_array() {
-            self.line(&format!("{target}.p[{offset}] {operator} {value_text};"));
+            let place = format!("{target}.p[{offset}]");
+            if !is_box(ty) {
+                self.line(&format!("{place} {operator} {value_text};"));
+            } else if adds {
+                self.merge(&place, &value_text, ty.shape());
+            } else {
+                self.line(&format!("gr_put(&{place}, gr_hold_cell({value_text}));"));
+            }
             return;
         }
         let count: Vec<String> = (index.len()..ty.rank as usize).map(|axis| format!("{target}.d[{axis}]")).collect();
         let element = scalars::c_type(ty.scalar);
+        if is_box(ty) {
+            let count = count.join(" * ");
+            if adds {
+                self.line(&format!("for (int64_t k = 0; k < {count}; k++) {{"));
+                self.merge(&format!("{target}.p[{offset} + k]"), &format!("{value_text}.p[k]"), ty.shape());
+                self.line("}");
+            } else {
+                self.line(&format!("gr_put_all({target}.p + {offset}, {value_text}.p, {count});"));
+            }
+            return;
+        }
         self.line("{");
         self.line(&format!("  {element} *restrict to = {target}.p + {offset};"));
         self.line(&format!("  const {element} *restrict from = {value_text}.p;"));
@@ -283,17 +347,20 @@ impl Emitter<'_> {
     fn allocate_and_fill(&mut self, name: &str, ty: Type, value: Atom) {
         let c = self.ty(ty);
         self.line(&format!("{c}_new(&{name});"));
+        if value.ty() != ty && matches!(value, Atom::Nil(_)) {
+            return;
+        }
         let bytes = format!("gr_size({name}.d, {}, sizeof *{name}.p)", ty.rank);
         let zero = match value {
             Atom::Real(r) => r.to_bits() == 0,
             Atom::Int(i) => i == 0,
             Atom::Bool(b) => !b,
-            Atom::Var(_) => false,
+            Atom::Var(_) | Atom::Nil(_) => false,
         };
         if zero {
             self.line(&format!("memset({name}.p, 0, {bytes});"));
         } else {
-            let value = self.atom(value);
+            let value = stored(&self.atom(value), ty);
             let count = format!("{bytes} / (int64_t)sizeof *{name}.p");
             self.line(&format!("for (int64_t k = 0, count = {count}; k < count; k++) {name}.p[k] = {value};"));
         }

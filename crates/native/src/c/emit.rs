@@ -37,6 +37,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)]) -> Source {
         names: FxHashMap::default(),
         types: BTreeSet::new(),
         sites: Vec::new(),
+        outside: super::cells::outside(module, entries),
     };
     for id in 0..module.functions.len() {
         let signature = emitter.signature(FunctionId(id));
@@ -53,8 +54,17 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)]) -> Source {
         let _ = writeln!(header, "int {name}(const gradus_slot *in, gradus_slot *out);");
     }
     let mut code = format!("{}{}\n", gradus_runtime::C_HEADER, gradus_runtime::C_PRELUDE);
+    if !emitter.outside.is_empty() {
+        code.push_str(gradus_runtime::C_CELLS);
+        code.push_str(&super::cells::tables(module, &emitter.outside));
+    }
     for ty in &emitter.types {
-        let _ = writeln!(code, "GR_ARRAY({}, {}, {})", type_name(*ty), scalars::c_type(ty.scalar), ty.rank);
+        let _ = match ty.scalar {
+            Scalar::Box(_) => writeln!(code, "GR_BOX_ARRAY({}, {})", type_name(*ty), ty.rank),
+            Scalar::Real | Scalar::Int | Scalar::Bool => {
+                writeln!(code, "GR_ARRAY({}, {}, {})", type_name(*ty), scalars::c_type(ty.scalar), ty.rank)
+            }
+        };
     }
     code.push_str(&emitter.text);
     code.push_str(&failure_text(&emitter.sites));
@@ -81,6 +91,7 @@ pub(super) fn type_name(ty: Type) -> String {
         Scalar::Real => 'r',
         Scalar::Int => 'i',
         Scalar::Bool => 'b',
+        Scalar::Box(_) => 'x',
     };
     format!("gr_{letter}{}", ty.rank)
 }
@@ -93,6 +104,8 @@ pub(super) struct Emitter<'a> {
     names: FxHashMap<Var, String>,
     types: BTreeSet<Type>,
     sites: Vec<Site>,
+    /// The shapes of boxes that entry points take or give.
+    pub(super) outside: BTreeSet<ShapeId>,
 }
 
 impl Emitter<'_> {
@@ -106,7 +119,11 @@ impl Emitter<'_> {
     }
 
     pub(super) fn ty(&mut self, ty: Type) -> String {
-        let plain = ty.frozen();
+        let mut plain = ty.frozen();
+        // All boxes look the same in C.
+        if let Scalar::Box(shape) = &mut plain.scalar {
+            *shape = ShapeId(0);
+        }
         if plain.is_array() {
             self.types.insert(plain);
         }
@@ -119,6 +136,7 @@ impl Emitter<'_> {
             Atom::Real(r) => scalars::real(r),
             Atom::Int(i) => scalars::int(i),
             Atom::Bool(b) => i32::from(b).to_string(),
+            Atom::Nil(_) => "GR_NIL".into(),
         }
     }
 
@@ -131,7 +149,7 @@ impl Emitter<'_> {
         at + FIRST_SITE
     }
 
-    fn function_name(&self, id: FunctionId) -> String {
+    pub(super) fn function_name(&self, id: FunctionId) -> String {
         format!("gr_{}_{}", id.0, self.module.function(id).name)
     }
 
@@ -185,13 +203,17 @@ impl Emitter<'_> {
         let function = self.module.function(id);
         self.line(&format!("\nint {name}(const gradus_slot *in, gradus_slot *out) {{"));
         self.depth += 1;
-        let mut args = Vec::new();
+        let (mut args, mut inputs) = (Vec::new(), Vec::new());
         for (i, param) in function.params.iter().enumerate() {
             let ty = self.ty(param.ty);
             args.push(match (param.ty.rank, param.ty.scalar) {
                 (0, Scalar::Real) => format!("in[{i}].value.real"),
                 (0, Scalar::Int) => format!("in[{i}].value.integer"),
                 (0, Scalar::Bool) => format!("in[{i}].value.integer != 0"),
+                (_, Scalar::Box(shape)) => {
+                    inputs.push((i, param.ty, shape));
+                    format!("arg_{i}")
+                }
                 _ => format!("{ty}_input(&in[{i}])"),
             });
         }
@@ -200,26 +222,51 @@ impl Emitter<'_> {
             self.line(&format!("{ty} result_{i};"));
             args.push(format!("&result_{i}"));
         }
-        if self.can_fail(id) {
+        let heap = !self.module.shapes.is_empty();
+        if heap || self.can_fail(id) {
             self.line("jmp_buf failure;");
             self.line("gr_self.failure = &failure;");
             self.line("gr_self.stack_end = (char *)__builtin_frame_address(0) - gr_stack;");
             self.line("int code = setjmp(failure);");
             self.line("if (code) {");
             self.line("  gr_free_live();");
+            if heap {
+                self.line("  gr_cells_reset();");
+            }
             self.line("  return code;");
             self.line("}");
         }
+        for (i, ty, shape) in &inputs {
+            self.input_boxes(*i, *ty, *shape);
+        }
         let function_name = self.function_name(id);
         self.line(&format!("{function_name}({});", args.join(", ")));
+        for (i, ty, _) in &inputs {
+            self.drop(&format!("arg_{i}"), *ty);
+        }
         for (i, result) in function.results.iter().enumerate() {
             let ty = self.ty(*result);
             let text = match (result.rank, result.scalar) {
                 (0, Scalar::Real) => format!("out[{i}].value.real = result_{i};"),
                 (0, Scalar::Int | Scalar::Bool) => format!("out[{i}].value.integer = result_{i};"),
+                (rank, Scalar::Box(shape)) => {
+                    let (data, dims) = match rank {
+                        0 => (format!("&result_{i}"), "0".to_string()),
+                        _ => (format!("result_{i}.p"), format!("result_{i}.d")),
+                    };
+                    format!("gr_output_boxes(&out[{i}], {data}, {rank}, {dims}, {}, gr_shapes);", shape.0)
+                }
                 _ => format!("{ty}_output(&out[{i}], result_{i});"),
             };
             self.line(&text);
+        }
+        if heap {
+            for (i, result) in function.results.iter().enumerate() {
+                if result.is_array() && result.shape().is_some() {
+                    self.line(&format!("gr_drop(result_{i}.b);"));
+                }
+            }
+            self.line("gr_cells_reset();");
         }
         self.line("return 0;");
         self.depth -= 1;
@@ -230,7 +277,7 @@ impl Emitter<'_> {
     fn can_fail(&self, id: FunctionId) -> bool {
         fn block_can_fail(block: &Block) -> bool {
             block.stmts.iter().any(|stmt| {
-                let arrays = stmt.binds.iter().any(|v| v.ty.is_array());
+                let arrays = stmt.binds.iter().any(|v| v.ty.is_counted());
                 arrays
                     || matches!(stmt.op, Op::Check { .. } | Op::Call { .. })
                     || stmt.op.blocks().iter().any(|(b, _)| block_can_fail(b))

@@ -1,6 +1,7 @@
 //! Loops as C. A loop without state whose body is straight-line arithmetic is marked for vectorisation, with its sums as reductions.
 
 use super::blocks::Ownership;
+use super::cells::is_box;
 use super::emit::Emitter;
 use crate::flow::*;
 use gradus_source::Span;
@@ -129,7 +130,12 @@ impl Emitter<'_> {
         let name = self.name(array);
         let rank = array.ty.rank - 1;
         let bytes = format!("gr_size(row_{name}.d, {rank}, sizeof *row_{name}.p)");
-        self.line(&format!("memcpy((char *){name}.p + {index} * {bytes}, row_{name}.p, (size_t){bytes});"));
+        if is_box(array.ty) {
+            let count = format!("gr_size(row_{name}.d, {rank}, 1)");
+            self.line(&format!("gr_put_all({name}.p + {index} * {count}, row_{name}.p, {count});"));
+        } else {
+            self.line(&format!("memcpy((char *){name}.p + {index} * {bytes}, row_{name}.p, (size_t){bytes});"));
+        }
         self.line(&format!("gr_drop(row_{name}.b);"));
     }
 
@@ -157,13 +163,19 @@ impl Emitter<'_> {
         for array in arrays {
             let name = self.name(*array);
             if array.ty.rank == 1 {
-                self.line(&format!("{name}.p = gr_grow({name}.p, &{name}.b, {name}.d[0], sizeof *{name}.p);"));
+                if is_box(array.ty) {
+                    self.line(&format!("{name}.p = gr_grow_boxes({name}.p, &{name}.b, {name}.d[0], 1);"));
+                } else {
+                    self.line(&format!("{name}.p = gr_grow({name}.p, &{name}.b, {name}.d[0], sizeof *{name}.p);"));
+                }
                 self.line(&format!("{name}.p[{name}.d[0]++] = row_{name};"));
             } else {
                 self.line(&format!("if ({name}.d[0] == 0) memcpy({name}.d + 1, row_{name}.d, sizeof row_{name}.d);"));
                 self.same_row(&name, array.ty, &format!("row_{name}"), span);
-                let bytes = format!("gr_size(row_{name}.d, {}, sizeof *row_{name}.p)", array.ty.rank - 1);
-                self.line(&format!("{name}.p = gr_grow({name}.p, &{name}.b, {name}.d[0], {bytes});"));
+                let width = if is_box(array.ty) { "1".into() } else { format!("sizeof *row_{name}.p") };
+                let size = format!("gr_size(row_{name}.d, {}, {width})", array.ty.rank - 1);
+                let grow = if is_box(array.ty) { "gr_grow_boxes" } else { "gr_grow" };
+                self.line(&format!("{name}.p = {grow}({name}.p, &{name}.b, {name}.d[0], {size});"));
                 self.copy_row(*array, &format!("{name}.d[0]"));
                 self.line(&format!("{name}.d[0]++;"));
             }
@@ -210,9 +222,9 @@ fn vectorisable(l: &For) -> Option<Vec<Var>> {
         match &stmt.op {
             Op::Scalar { prim, .. } if lanes(*prim) => {}
             Op::Select { .. } | Op::Dim { .. } => {}
-            Op::Copy { value } | Op::Stop { value } if !value.ty().is_array() => {}
-            Op::Get { .. } if stmt.binds.iter().all(|v| !v.ty.is_array()) => {}
-            Op::Add { acc, index, .. } if index.len() == acc.ty.rank as usize => {
+            Op::Copy { value } | Op::Stop { value } if !value.ty().is_counted() => {}
+            Op::Get { .. } if stmt.binds.iter().all(|v| !v.ty.is_counted()) => {}
+            Op::Add { acc, index, .. } if index.len() == acc.ty.rank as usize && !is_box(acc.ty) => {
                 if index.is_empty() {
                     if !sums.contains(acc) {
                         sums.push(*acc);
@@ -230,7 +242,7 @@ fn vectorisable(l: &For) -> Option<Vec<Var>> {
             _ => return None,
         }
     }
-    let numbers = l.body.results.iter().all(|a| !a.ty().is_array());
+    let numbers = l.body.results.iter().all(|a| !a.ty().is_counted());
     numbers.then_some(sums)
 }
 

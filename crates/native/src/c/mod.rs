@@ -1,6 +1,7 @@
 //! The C backend: a flow module as one C file with a plain header, compiled by the machine's C compiler and loaded.
 
 mod blocks;
+mod cells;
 mod compile;
 mod emit;
 mod loops;

@@ -9,6 +9,7 @@ pub fn c_type(scalar: Scalar) -> &'static str {
         Scalar::Real => "double",
         Scalar::Int => "int64_t",
         Scalar::Bool => "uint8_t",
+        Scalar::Box(_) => "gr_cell *",
     }
 }
 

@@ -128,6 +128,7 @@ impl Builder {
             Scalar::Real => Atom::Real(0.0),
             Scalar::Int => Atom::Int(0),
             Scalar::Bool => Atom::Bool(false),
+            Scalar::Box(shape) => Atom::Nil(shape),
         }
     }
 
@@ -143,7 +144,19 @@ impl Builder {
         }
     }
 
-    /// A value of the type, for places that nobody looks at: zero, or an empty array.
+    /// Zero as tangent or adjoint of a value: in its shape, with nothing for each box.
+    pub fn linear_zeros_like(&mut self, module: &mut Module, value: Atom) -> Atom {
+        let zero = Builder::zero(module.linear_type(value.ty()).scalar);
+        match value {
+            Atom::Var(var) if var.ty.is_array() => {
+                let dims = self.dims(var);
+                self.fill(dims, zero)
+            }
+            _ => zero,
+        }
+    }
+
+    /// A value of the type, for places that nobody looks at: zero, nothing, or an empty array.
     pub fn dummy(&mut self, ty: Type) -> Atom {
         self.fill(vec![Atom::Int(0); ty.rank as usize], Builder::zero(ty.scalar))
     }
@@ -153,8 +166,32 @@ impl Builder {
             Atom::Bool(true) => then,
             Atom::Bool(false) => otherwise,
             _ if then == otherwise => then,
+            _ if then.ty().is_counted() => {
+                let side = |result| Block { stmts: Vec::new(), results: vec![result] };
+                self.branch(cond, side(then), side(otherwise))[0]
+            }
             _ => self.one("t", then.ty(), Op::Select { cond, then, otherwise }).into(),
         }
+    }
+
+    pub fn cell(&mut self, shape: ShapeId, tag: usize, fields: Vec<Atom>) -> Atom {
+        self.one("cell", Type::boxed(shape), Op::Cell { shape, tag, fields }).into()
+    }
+
+    pub fn tag(&mut self, cell: Atom) -> Atom {
+        match cell {
+            Atom::Nil(_) => Atom::Int(-1),
+            _ => self.one("tag", Type::INT, Op::Tag { cell }).into(),
+        }
+    }
+
+    /// The fields of a box that is known to have the tag; `types` are theirs.
+    pub fn unpack(&mut self, types: &[Type], cell: Atom, tag: usize) -> Vec<Atom> {
+        let binds: Vec<Var> = types.iter().map(|ty| Var::fresh("field", *ty)).collect();
+        if !binds.is_empty() {
+            self.bind(binds.clone(), Op::Unpack { cell, tag });
+        }
+        binds.into_iter().map(Atom::Var).collect()
     }
 
     pub fn check(&mut self, cond: Atom, failure: Failure) {

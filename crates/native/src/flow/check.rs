@@ -6,6 +6,11 @@ use rustc_hash::FxHashSet;
 
 /// The first thing that is wrong, in words; for our own eyes, since a broken flow program is our mistake.
 pub fn module(module: &Module) -> Result<(), String> {
+    for (i, shape) in module.shapes.iter().enumerate() {
+        for field in shape.cells.iter().flatten() {
+            known_shape(*field, module).map_err(|e| format!("in shape {i}: {e}"))?;
+        }
+    }
     for function in &module.functions {
         self::function(function, module).map_err(|e| format!("in {}: {e}", function.name))?;
     }
@@ -22,6 +27,13 @@ pub fn function(function: &Function, module: &Module) -> Result<(), String> {
     checker.block(&function.body, here)?;
     let types: Vec<Type> = function.body.results.iter().map(|a| a.ty()).collect();
     same(&types, &function.results, "results of the function")
+}
+
+fn known_shape(ty: Type, module: &Module) -> Result<(), String> {
+    match ty.shape() {
+        Some(shape) if module.shapes.len() <= shape.0 as usize => Err(format!("no shape {}", shape.0)),
+        _ => Ok(()),
+    }
 }
 
 struct Checker<'a> {
@@ -44,6 +56,7 @@ fn same(found: &[Type], wanted: &[Type], what: &str) -> Result<(), String> {
 
 impl Checker<'_> {
     fn bind(&mut self, var: Var) -> Result<(), String> {
+        known_shape(var.ty, self.module)?;
         if !self.bound.insert(var) {
             return Err(format!("{} is bound twice", var.name));
         }
@@ -89,6 +102,21 @@ impl Checker<'_> {
             return Err(format!("{} indices for rank {}", index.len(), of.rank));
         }
         Ok(of.at(index.len()))
+    }
+
+    /// The fields of a box with a tag.
+    fn cell(&self, ty: Type, tag: usize) -> Result<Vec<Type>, String> {
+        let shape = ty.shape().filter(|_| ty.rank == 0).and_then(|s| self.module.shapes.get(s.0 as usize));
+        let Some(shape) = shape else { return Err(format!("{} is no box", print::ty(ty))) };
+        shape.cells.get(tag).cloned().ok_or_else(|| format!("no tag {tag} in {}", shape.name))
+    }
+
+    /// Reals can be added, and boxes whose shape names a function for it.
+    fn can_add(&self, ty: Type) -> bool {
+        match ty.shape() {
+            Some(shape) => self.module.shapes.get(shape.0 as usize).is_some_and(|s| s.merge.is_some()),
+            None => ty.is_real(),
+        }
     }
 
     /// Checks a nested block in which `params` are bound; gives its result types.
@@ -164,8 +192,8 @@ impl Checker<'_> {
                 self.number(*cond, Scalar::Bool)?;
                 let ty = self.value(*then)?;
                 same(&[self.value(*otherwise)?], &[ty], "other side of select")?;
-                if ty.is_array() {
-                    return Err("select of arrays".into());
+                if ty.is_counted() {
+                    return Err("select of arrays or boxes".into());
                 }
                 vec![ty]
             }
@@ -196,6 +224,24 @@ impl Checker<'_> {
                     same(&[self.value(*item)?.in_array()], &[*ty], "item")?;
                 }
                 vec![*ty]
+            }
+            Op::Cell { shape, tag, fields } => {
+                let wanted = self.cell(Type::boxed(*shape), *tag)?;
+                let found = fields.iter().map(|a| self.value(*a)).collect::<Result<Vec<_>, _>>()?;
+                same(&found, &wanted, "fields of a cell")?;
+                vec![Type::boxed(*shape)]
+            }
+            Op::Tag { cell } => {
+                let ty = self.value(*cell)?;
+                if ty.rank > 0 || ty.shape().is_none() {
+                    return Err("the tag of something that is no box".into());
+                }
+                vec![Type::INT]
+            }
+            Op::Unpack { cell, tag } => self.cell(self.value(*cell)?, *tag)?,
+            Op::Digits { value } => {
+                self.number(*value, Scalar::Real)?;
+                vec![Type::array(Scalar::Int, 1)]
             }
             Op::Check { cond, .. } => {
                 self.number(*cond, Scalar::Bool)?;
@@ -244,8 +290,8 @@ impl Checker<'_> {
             }
             Op::Open { init } => {
                 let ty = self.value(*init)?;
-                if !ty.is_real() {
-                    return Err("an accumulator of something that is not real".into());
+                if !self.can_add(ty) {
+                    return Err("an accumulator of something that cannot be added".into());
                 }
                 vec![ty.accumulator()]
             }

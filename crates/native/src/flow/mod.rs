@@ -17,6 +17,14 @@
 //!   to, anywhere inside nested blocks. Since nobody can read it and addition commutes, the iterations of a loop that only adds stay
 //!   independent. `sum` is `open 0; for { add }; freeze`; the adjoint of an array that is read in a loop is an
 //!   accumulator of the array's shape, so it is never rebuilt per element.
+//! - **Cells** ([`Op::Cell`], [`Op::Tag`], [`Op::Unpack`]): what has no fixed size (recursive types, functions chosen when the program runs,
+//!   elements of arrays that differ in shape) lives on the heap. A box is an immutable, counted cell: a tag and, for that tag, a fixed list
+//!   of fields, each a number, an array or a box. A [`Shape`] says which; every box type names its shape, so heap values are as typed as
+//!   numbers. A constructor without fields is no cell but an immediate value, and so is [`Atom::Nil`], which stands where nobody looks or
+//!   for a zero derivative; its tag is -1.
+//! - **Linear shapes** ([`Module::linear`]): the tangents and adjoints of boxes of shape `s` are boxes of the shape `L(s)`: the same tags, of
+//!   the fields only the reals and the boxes, with `nil` for zero; `L(L(s))` is `L(s)`. Two of them are added by the function
+//!   that [`Shape::merge`] names, which is also what [`Op::Add`] means on accumulators of boxes.
 //! - **Failures** ([`Op::Check`]) are statements of their own with a source position; reading and arithmetic cannot fail.
 //!   So a check that is known to hold, or that can be made once before a loop, is an ordinary simplification.
 //!
@@ -44,6 +52,9 @@
 //! }
 //! ```
 //!
+//! Shapes come first: `shape 0 list = () | (real, box0)` has two tags; the type of such boxes is `box0`, of arrays of them `box0[1]`. `y = cell
+//! box0 1 x rest`, `t = tag y`, `x, rest = unpack y 1`, and `nil0`.
+//!
 //! A loop with state and collected values: `last, all = for i < n with c: real = 0.0 { ...` then the lines `yield next` and `collect c` and `}`.
 
 pub mod build;
@@ -53,10 +64,12 @@ mod name;
 pub mod print;
 pub mod read;
 pub mod scalar;
+mod shapes;
 pub mod walk;
 
 pub use build::Builder;
 pub use name::Name;
+pub use shapes::{CellLayout, Place};
 
 use gradus_core::Prim;
 use gradus_source::Span;
@@ -68,9 +81,27 @@ pub enum Scalar {
     Real,
     Int,
     Bool,
+    /// A counted cell of a shape, or an immediate value.
+    Box(ShapeId),
 }
 
-/// A number (rank 0), a flat regular array, or an accumulator of either.
+/// The position of a shape in its [`Module`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ShapeId(pub u32);
+
+/// What the cells of a type consist of.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    pub name: Name,
+    /// The types of the fields, for each tag.
+    pub cells: Vec<Vec<Type>>,
+    /// For `L(s)`: `s` itself, or what it was made from.
+    pub linear_of: Option<ShapeId>,
+    /// Of a linear shape: the function that adds two such boxes.
+    pub merge: Option<FunctionId>,
+}
+
+/// A number or box (rank 0), a flat regular array, or an accumulator of either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Type {
     pub scalar: Scalar,
@@ -93,9 +124,30 @@ impl Type {
         self.rank > 0
     }
 
-    /// Whether it can have a derivative.
+    pub const fn boxed(shape: ShapeId) -> Type {
+        Type::array(Scalar::Box(shape), 0)
+    }
+
     pub fn is_real(self) -> bool {
         self.scalar == Scalar::Real
+    }
+
+    /// The shape, if it is a box or an array of boxes.
+    pub fn shape(self) -> Option<ShapeId> {
+        match self.scalar {
+            Scalar::Box(shape) => Some(shape),
+            Scalar::Real | Scalar::Int | Scalar::Bool => None,
+        }
+    }
+
+    /// Whether it can have a derivative: reals, and boxes, which may have reals inside.
+    pub fn may_be_active(self) -> bool {
+        matches!(self.scalar, Scalar::Real | Scalar::Box(_))
+    }
+
+    /// Whether it is counted by its holders: arrays and boxes.
+    pub fn is_counted(self) -> bool {
+        self.is_array() || matches!(self.scalar, Scalar::Box(_))
     }
 
     /// The type of an array of these.
@@ -160,6 +212,8 @@ pub enum Atom {
     Real(f64),
     Int(i64),
     Bool(bool),
+    /// The box that is nothing: not looked at, or zero.
+    Nil(ShapeId),
 }
 
 impl Atom {
@@ -169,13 +223,14 @@ impl Atom {
             Atom::Real(_) => Type::REAL,
             Atom::Int(_) => Type::INT,
             Atom::Bool(_) => Type::BOOL,
+            Atom::Nil(shape) => Type::boxed(shape),
         }
     }
 
     pub fn var(self) -> Option<Var> {
         match self {
             Atom::Var(v) => Some(v),
-            Atom::Real(_) | Atom::Int(_) | Atom::Bool(_) => None,
+            Atom::Real(_) | Atom::Int(_) | Atom::Bool(_) | Atom::Nil(_) => None,
         }
     }
 
@@ -193,7 +248,8 @@ impl PartialEq for Atom {
             (Atom::Real(a), Atom::Real(b)) => a.to_bits() == b.to_bits(),
             (Atom::Int(a), Atom::Int(b)) => a == b,
             (Atom::Bool(a), Atom::Bool(b)) => a == b,
-            (Atom::Var(_) | Atom::Real(_) | Atom::Int(_) | Atom::Bool(_), _) => false,
+            (Atom::Nil(a), Atom::Nil(b)) => a == b,
+            (Atom::Var(_) | Atom::Real(_) | Atom::Int(_) | Atom::Bool(_) | Atom::Nil(_), _) => false,
         }
     }
 }
@@ -205,6 +261,7 @@ impl std::hash::Hash for Atom {
             Atom::Real(r) => (1, r.to_bits()).hash(state),
             Atom::Int(i) => (2, *i as u64).hash(state),
             Atom::Bool(b) => (3, *b as u64).hash(state),
+            Atom::Nil(shape) => (4, shape.0 as u64).hash(state),
         }
     }
 }
@@ -249,7 +306,7 @@ pub enum Op {
     Stop {
         value: Atom,
     },
-    /// `then` or `otherwise`, both already computed.
+    /// `then` or `otherwise`, both already computed; numbers only.
     Select {
         cond: Atom,
         then: Atom,
@@ -280,6 +337,25 @@ pub enum Op {
     Literal {
         items: Vec<Atom>,
         ty: Type,
+    },
+    /// A new cell with the fields that the shape has for the tag; without fields, an immediate value.
+    Cell {
+        shape: ShapeId,
+        tag: usize,
+        fields: Vec<Atom>,
+    },
+    /// The tag of a box; -1 for nil.
+    Tag {
+        cell: Atom,
+    },
+    /// Binds all the fields of a box, which is known to have the tag.
+    Unpack {
+        cell: Atom,
+        tag: usize,
+    },
+    /// The characters of a real in decimal, the shortest that read back as the same number.
+    Digits {
+        value: Atom,
     },
     /// Stops the program with `failure` at the statement's position unless `cond` holds.
     Check {
@@ -384,6 +460,15 @@ impl Failure {
     }
 }
 
+/// What takes the place of a function's derivative: custom rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Rule {
+    /// Takes what the function takes, then the adjoints of its results that can have any; gives those of its parameters.
+    pub reverse: Option<FunctionId>,
+    /// Takes what the function takes, then the tangents of its parameters that can have any; gives those of its results.
+    pub forward: Option<FunctionId>,
+}
+
 #[derive(Clone, Debug)]
 pub struct Function {
     pub name: Name,
@@ -391,12 +476,14 @@ pub struct Function {
     pub params: Vec<Var>,
     pub results: Vec<Type>,
     pub body: Block,
+    pub rule: Option<Rule>,
 }
 
-/// Functions that call each other.
+/// Functions that call each other, and the shapes of the cells that they use.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
     pub functions: Vec<Function>,
+    pub shapes: Vec<Shape>,
 }
 
 impl Module {
@@ -405,25 +492,5 @@ impl Module {
             Some(function) => function,
             None => gradus_source::bug!("no flow function {}", id.0),
         }
-    }
-
-    /// Adds the functions of another module; its function `i` gets the number `i` plus the result.
-    pub fn append(&mut self, other: Module) -> usize {
-        fn shift(block: &mut Block, by: usize) {
-            gradus_core::traverse::with_stack(|| {
-                for stmt in &mut block.stmts {
-                    if let Op::Call { function, .. } = &mut stmt.op {
-                        function.0 += by;
-                    }
-                    stmt.op.blocks_mut().into_iter().for_each(|b| shift(b, by));
-                }
-            })
-        }
-        let by = self.functions.len();
-        for mut function in other.functions {
-            shift(&mut function.body, by);
-            self.functions.push(function);
-        }
-        by
     }
 }

@@ -7,6 +7,18 @@ use std::fmt::Write;
 
 pub fn module(module: &Module) -> String {
     let mut text = String::new();
+    for (i, shape) in module.shapes.iter().enumerate() {
+        let fields = |types: &Vec<Type>| types.iter().map(|t| ty(*t)).collect::<Vec<_>>().join(", ");
+        let cells: Vec<String> = shape.cells.iter().map(|types| format!("({})", fields(types))).collect();
+        let _ = write!(text, "shape {i} {}", shape.name);
+        if let Some(of) = shape.linear_of {
+            let _ = write!(text, " linear {}", of.0);
+        }
+        if let Some(merge) = shape.merge {
+            let _ = write!(text, " merge {}", module.function(merge).name);
+        }
+        let _ = writeln!(text, " = {}", cells.join(" | "));
+    }
     for function in &module.functions {
         if !text.is_empty() {
             text.push('\n');
@@ -24,11 +36,12 @@ pub fn function(function: &Function, module: &Module) -> String {
 
 pub fn ty(ty: Type) -> String {
     let scalar = match ty.scalar {
-        Scalar::Real => "real",
-        Scalar::Int => "int",
-        Scalar::Bool => "bool",
+        Scalar::Real => "real".to_string(),
+        Scalar::Int => "int".to_string(),
+        Scalar::Bool => "bool".to_string(),
+        Scalar::Box(shape) => format!("box{}", shape.0),
     };
-    let array = if ty.rank == 0 { scalar.to_string() } else { format!("{scalar}[{}]", ty.rank) };
+    let array = if ty.rank == 0 { scalar } else { format!("{scalar}[{}]", ty.rank) };
     if ty.accumulator {
         format!("{array}!")
     } else {
@@ -65,6 +78,7 @@ impl Printer<'_> {
             Atom::Real(r) => format!("{r:?}"),
             Atom::Int(i) => i.to_string(),
             Atom::Bool(b) => b.to_string(),
+            Atom::Nil(shape) => format!("nil{}", shape.0),
         }
     }
 
@@ -135,6 +149,10 @@ impl Printer<'_> {
             }
             Op::Fill { dims, value } => format!("fill {} := {}", self.atoms(dims), self.atom(*value)),
             Op::Literal { items, ty: t } => format!("array {} of {}", ty(*t), self.atoms(items)),
+            Op::Cell { shape, tag, fields } => format!("cell box{} {tag} {}", shape.0, self.atoms(fields)),
+            Op::Tag { cell } => format!("tag {}", self.atom(*cell)),
+            Op::Unpack { cell, tag } => format!("unpack {} {tag}", self.atom(*cell)),
+            Op::Digits { value } => format!("digits {}", self.atom(*value)),
             Op::Check { cond, failure } => format!("check {} {}", self.atom(*cond), failure.key()),
             Op::If { cond, replayed, .. } => {
                 format!("if {}{} {{", self.atom(*cond), if *replayed { " replayed" } else { "" })

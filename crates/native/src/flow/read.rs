@@ -19,9 +19,15 @@ pub fn module(text: &str) -> Result<Module> {
         .map(|(i, line)| (i + 1, tokens(line)))
         .filter(|(_, tokens)| !tokens.is_empty())
         .collect();
-    let mut reader = Reader { lines, at: 0, vars: FxHashMap::default(), signatures: FxHashMap::default() };
+    let mut reader =
+        Reader { lines, at: 0, vars: FxHashMap::default(), signatures: FxHashMap::default(), shapes: Vec::new() };
     reader.signatures()?;
     let mut module = Module::default();
+    while reader.peek() == Some("shape") {
+        let shape = reader.shape()?;
+        module.shapes.push(shape);
+    }
+    reader.shapes = module.shapes.clone();
     while reader.at < reader.lines.len() {
         module.functions.push(reader.function()?);
     }
@@ -59,6 +65,7 @@ struct Reader<'a> {
     at: usize,
     vars: FxHashMap<&'a str, Var>,
     signatures: FxHashMap<&'a str, (FunctionId, Vec<Type>)>,
+    shapes: Vec<Shape>,
 }
 
 /// The words of one line, from the left.
@@ -101,6 +108,11 @@ impl<'a> Words<'a> {
         }
     }
 
+    fn number(&mut self) -> Result<usize> {
+        let word = self.next()?;
+        word.parse().or_else(|_| self.error(format!("expected a number, found `{word}`")))
+    }
+
     fn ty(&mut self) -> Result<Type> {
         let word = self.next()?;
         let (word, accumulator) = match word.strip_suffix('!') {
@@ -115,7 +127,7 @@ impl<'a> Words<'a> {
             "real" => Some(Scalar::Real),
             "int" => Some(Scalar::Int),
             "bool" => Some(Scalar::Bool),
-            _ => None,
+            _ => scalar.strip_prefix("box").and_then(|n| n.parse().ok()).map(|n| Scalar::Box(ShapeId(n))),
         };
         match (scalar, rank) {
             (Some(scalar), Some(rank)) => Ok(Type { scalar, rank, accumulator }),
@@ -134,6 +146,40 @@ impl<'a> Reader<'a> {
             }
             None => Err(ReadError { line: last, message: "the text ends too early".into() }),
         }
+    }
+
+    fn peek(&self) -> Option<&'a str> {
+        self.lines.get(self.at).and_then(|(_, words)| words.first().copied())
+    }
+
+    /// `shape 1 list_linear linear 0 merge add_lists = () | (real, box1)`
+    fn shape(&mut self) -> Result<Shape> {
+        let mut words = self.words()?;
+        words.expect("shape")?;
+        words.number()?;
+        let name = Name::new(words.next()?);
+        let linear_of = if words.accept("linear") { Some(ShapeId(words.number()? as u32)) } else { None };
+        let merge = if words.accept("merge") {
+            let name = words.next()?;
+            match self.signatures.get(name) {
+                Some((id, _)) => Some(*id),
+                None => return words.error(format!("no function `{name}`")),
+            }
+        } else {
+            None
+        };
+        words.expect("=")?;
+        let mut cells = Vec::new();
+        while words.accept("(") {
+            let mut fields = Vec::new();
+            while !words.accept(")") {
+                fields.push(words.ty()?);
+                words.accept(",");
+            }
+            cells.push(fields);
+            words.accept("|");
+        }
+        Ok(Shape { name, cells, linear_of, merge })
     }
 
     /// Names and result types of all functions, since they may call each other.
@@ -189,7 +235,7 @@ impl<'a> Reader<'a> {
         let results = self.results(&mut words)?;
         words.expect("{")?;
         let (body, _) = self.block()?;
-        Ok(Function { name, params, results, body })
+        Ok(Function { name, params, results, body, rule: None })
     }
 
     /// Up to the closing brace; the words after it are given back, for `else`.
@@ -223,6 +269,9 @@ impl<'a> Reader<'a> {
         match word {
             "true" => Ok(Atom::Bool(true)),
             "false" => Ok(Atom::Bool(false)),
+            _ if word.strip_prefix("nil").is_some_and(|n| n.parse::<u32>().is_ok()) => {
+                Ok(Atom::Nil(ShapeId(word[3..].parse().unwrap_or_default())))
+            }
             _ => match (word.parse::<i64>(), word.parse::<f64>()) {
                 (Ok(i), _) => Ok(Atom::Int(i)),
                 (_, Ok(r)) => Ok(Atom::Real(r)),
@@ -324,6 +373,25 @@ impl<'a> Reader<'a> {
                 words.expect("of")?;
                 (Op::Literal { items: self.atoms(words)?, ty }, vec![ty])
             }
+            "cell" => {
+                let shape = match words.ty()?.scalar {
+                    Scalar::Box(shape) => shape,
+                    Scalar::Real | Scalar::Int | Scalar::Bool => return words.error("expected the type of a box"),
+                };
+                let tag = words.number()?;
+                (Op::Cell { shape, tag, fields: self.atoms(words)? }, vec![Type::boxed(shape)])
+            }
+            "tag" => (Op::Tag { cell: self.atom(words)? }, vec![Type::INT]),
+            "unpack" => {
+                let cell = self.atom(words)?;
+                let tag = words.number()?;
+                let shape = cell.ty().shape().and_then(|s| self.shapes.get(s.0 as usize));
+                match shape.and_then(|s| s.cells.get(tag)) {
+                    Some(fields) => (Op::Unpack { cell, tag }, fields.clone()),
+                    None => return words.error("this is no box with such a tag"),
+                }
+            }
+            "digits" => (Op::Digits { value: self.atom(words)? }, vec![Type::array(Scalar::Int, 1)]),
             "check" => {
                 let cond = self.atom(words)?;
                 let key = words.next()?;

@@ -10,7 +10,9 @@ impl Op {
         match self {
             Op::Scalar { args, .. } | Op::Call { args, .. } => args.iter().for_each(|a| f(*a)),
             Op::Select { cond, then, otherwise } => [cond, then, otherwise].into_iter().for_each(|a| f(*a)),
-            Op::Copy { value } | Op::Stop { value } => f(*value),
+            Op::Copy { value } | Op::Stop { value } | Op::Digits { value } => f(*value),
+            Op::Cell { fields, .. } => fields.iter().for_each(|a| f(*a)),
+            Op::Tag { cell } | Op::Unpack { cell, .. } => f(*cell),
             Op::Dim { array, .. } => f((*array).into()),
             Op::Get { array, index } => {
                 f((*array).into());
@@ -42,6 +44,67 @@ impl Op {
         }
     }
 
+    /// The same with operands that can be replaced; where the operation needs a variable, only a variable may take its place.
+    pub fn for_each_operand_mut(&mut self, f: &mut dyn FnMut(&mut Atom)) {
+        let on_var = |var: &mut Var, f: &mut dyn FnMut(&mut Atom)| {
+            let mut atom = Atom::Var(*var);
+            f(&mut atom);
+            match atom {
+                Atom::Var(new) => *var = new,
+                constant => {
+                    gradus_source::bug!("{} is used as an array or accumulator but became {constant:?}", var.name)
+                }
+            }
+        };
+        match self {
+            Op::Scalar { args, .. } | Op::Call { args, .. } => args.iter_mut().for_each(f),
+            Op::Select { cond, then, otherwise } => [cond, then, otherwise].into_iter().for_each(f),
+            Op::Copy { value } | Op::Stop { value } | Op::Digits { value } => f(value),
+            Op::Cell { fields, .. } => fields.iter_mut().for_each(f),
+            Op::Tag { cell } | Op::Unpack { cell, .. } => f(cell),
+            Op::Dim { array, .. } => on_var(array, f),
+            Op::Get { array, index } => {
+                on_var(array, f);
+                index.iter_mut().for_each(f);
+            }
+            Op::Set { array, index, value } => {
+                on_var(array, f);
+                index.iter_mut().for_each(&mut *f);
+                f(value);
+            }
+            Op::Fill { dims, value } => {
+                dims.iter_mut().for_each(&mut *f);
+                f(value);
+            }
+            Op::Literal { items, .. } => items.iter_mut().for_each(f),
+            Op::Check { cond, .. } | Op::If { cond, .. } => f(cond),
+            Op::For(l) => {
+                f(&mut l.count);
+                l.carried.iter_mut().for_each(|(_, init)| f(init));
+            }
+            Op::While(l) => l.carried.iter_mut().for_each(|(_, init)| f(init)),
+            Op::Open { init } => f(init),
+            Op::Add { acc, index, value } => {
+                on_var(acc, f);
+                index.iter_mut().for_each(&mut *f);
+                f(value);
+            }
+            Op::Freeze { acc } => on_var(acc, f),
+        }
+    }
+
+    /// Calls `f` on the variables that the operation binds for its nested blocks.
+    pub fn for_each_param_mut(&mut self, f: &mut dyn FnMut(&mut Var)) {
+        match self {
+            Op::For(l) => {
+                f(&mut l.index);
+                l.carried.iter_mut().for_each(|(v, _)| f(v));
+            }
+            Op::While(l) => l.carried.iter_mut().for_each(|(v, _)| f(v)),
+            _ => {}
+        }
+    }
+
     /// The nested blocks, each with the variables that the operation binds in it.
     pub fn blocks(&self) -> Vec<(&Block, Vec<Var>)> {
         match self {
@@ -60,6 +123,10 @@ impl Op {
             | Op::Set { .. }
             | Op::Fill { .. }
             | Op::Literal { .. }
+            | Op::Cell { .. }
+            | Op::Tag { .. }
+            | Op::Unpack { .. }
+            | Op::Digits { .. }
             | Op::Check { .. }
             | Op::Call { .. }
             | Op::Open { .. }
@@ -142,7 +209,7 @@ impl Renaming {
     pub fn atom(&self, atom: Atom) -> Atom {
         match atom {
             Atom::Var(v) => self.map.get(&v).copied().unwrap_or(atom),
-            Atom::Real(_) | Atom::Int(_) | Atom::Bool(_) => atom,
+            Atom::Real(_) | Atom::Int(_) | Atom::Bool(_) | Atom::Nil(_) => atom,
         }
     }
 
@@ -196,6 +263,10 @@ impl Renaming {
             }
             Op::Fill { dims, value } => Op::Fill { dims: self.atoms(dims), value: self.atom(*value) },
             Op::Literal { items, ty } => Op::Literal { items: self.atoms(items), ty: *ty },
+            Op::Cell { shape, tag, fields } => Op::Cell { shape: *shape, tag: *tag, fields: self.atoms(fields) },
+            Op::Tag { cell } => Op::Tag { cell: self.atom(*cell) },
+            Op::Unpack { cell, tag } => Op::Unpack { cell: self.atom(*cell), tag: *tag },
+            Op::Digits { value } => Op::Digits { value: self.atom(*value) },
             Op::Check { cond, failure } => Op::Check { cond: self.atom(*cond), failure: *failure },
             Op::If { cond, then, otherwise, replayed } => Op::If {
                 cond: self.atom(*cond),

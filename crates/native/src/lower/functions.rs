@@ -125,7 +125,7 @@ impl Lowering<'_> {
         }
         let results = self.leaves(&parts.result, span)?;
         let id = FunctionId(self.module.functions.len());
-        self.module.functions.push(flow::Function { name, params, results, body: Block::default() });
+        self.module.functions.push(flow::Function { name, params, results, body: Block::default(), rule: None });
         self.functions.table.push((key, id));
         self.functions.active.push(id);
         let outer = std::mem::replace(&mut self.b, Builder::new());
@@ -250,6 +250,7 @@ impl Lowering<'_> {
             params,
             results: result_types.clone(),
             body,
+            rule: None,
         });
         let args = inits.into_iter().chain(free.into_iter().map(Atom::Var)).collect();
         let results: Vec<Var> = result_types.into_iter().map(|ty| Var::fresh("r", ty)).collect();

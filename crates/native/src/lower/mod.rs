@@ -109,7 +109,7 @@ impl<'a> Lowering<'a> {
         self.keeps_everything(&result, term.span)?;
         let body = self.b.pop(results);
         params.append(&mut self.data_params);
-        let function = Function { name: Name::new(name), params, results: result_types, body };
+        let function = Function { name: Name::new(name), params, results: result_types, body, rule: None };
         self.module.functions.push(function);
         let id = FunctionId(self.module.functions.len() - 1);
         Ok((id, Signature { params: types, result, data: std::mem::take(&mut self.data) }))

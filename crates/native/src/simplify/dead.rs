@@ -123,6 +123,10 @@ impl Dead<'_> {
             | Op::Set { .. }
             | Op::Fill { .. }
             | Op::Literal { .. }
+            | Op::Cell { .. }
+            | Op::Tag { .. }
+            | Op::Unpack { .. }
+            | Op::Digits { .. }
             | Op::Open { .. } => false,
         }
     }

@@ -18,6 +18,10 @@ enum Key {
     Select(Atom, Atom, Atom),
     Dim(Var, u8),
     Get(Var, Vec<Atom>),
+    Tag(Atom),
+    Field(Atom, usize, usize),
+    /// A cell without fields.
+    Immediate(ShapeId, usize),
 }
 
 /// How an array or number came about, as far as later reads can use it.
@@ -27,6 +31,7 @@ enum Made {
     Row(Var, Vec<Atom>),
     Fill(Vec<Atom>, Atom),
     Literal(Vec<Atom>),
+    Cell(usize, Vec<Atom>),
     /// Collected by a loop of so many iterations.
     Collected(Atom),
     /// In the shape of another one.
@@ -92,7 +97,7 @@ impl Forward {
         match atom {
             Atom::Bool(b) => b,
             Atom::Var(v) => self.facts.iter().any(|facts| facts.contains(&v)),
-            Atom::Real(_) | Atom::Int(_) => false,
+            Atom::Real(_) | Atom::Int(_) | Atom::Nil(_) => false,
         }
     }
 
@@ -207,6 +212,54 @@ impl Forward {
                 self.made.insert(stmt.binds[0], Made::Literal(items.clone()));
                 out.push(stmt);
             }
+            Op::Cell { shape, tag, fields } => {
+                self.atoms(fields);
+                if fields.is_empty() {
+                    let key = Key::Immediate(*shape, *tag);
+                    self.made.insert(stmt.binds[0], Made::Cell(*tag, Vec::new()));
+                    return self.keep(key, stmt, out);
+                }
+                self.made.insert(stmt.binds[0], Made::Cell(*tag, fields.clone()));
+                out.push(stmt);
+            }
+            Op::Tag { cell } => {
+                self.atom(cell);
+                let cell = *cell;
+                match (cell, self.cell(cell)) {
+                    (Atom::Nil(_), _) => self.replace(stmt.binds[0], Atom::Int(-1)),
+                    (_, Some((tag, _))) => self.replace(stmt.binds[0], Atom::Int(tag as i64)),
+                    (_, None) => self.keep(Key::Tag(cell), stmt, out),
+                }
+            }
+            Op::Unpack { cell, tag } => {
+                self.atom(cell);
+                let (cell, tag) = (*cell, *tag);
+                // A cell with another tag means that this place is never reached.
+                if let Some((_, fields)) = self.cell(cell).filter(|(known, _)| *known == tag) {
+                    for (bind, field) in stmt.binds.iter().zip(fields) {
+                        self.replace(*bind, field);
+                    }
+                    return;
+                }
+                let before: Option<Vec<Atom>> =
+                    (0..stmt.binds.len()).map(|i| self.find(&Key::Field(cell, tag, i))).collect();
+                if let Some(before) = before {
+                    for (bind, field) in stmt.binds.iter().zip(before) {
+                        self.replace(*bind, field);
+                    }
+                    return;
+                }
+                if let Some(table) = self.known.last_mut() {
+                    for (i, bind) in stmt.binds.iter().enumerate() {
+                        table.insert(Key::Field(cell, tag, i), (*bind).into());
+                    }
+                }
+                out.push(stmt);
+            }
+            Op::Digits { value } => {
+                self.atom(value);
+                out.push(stmt);
+            }
             Op::Check { cond, .. } => {
                 self.atom(cond);
                 if self.holds(*cond) {
@@ -285,7 +338,7 @@ impl Forward {
         }
         self.block_knowing(then, cond.var());
         self.block(otherwise);
-        if then.stmts.is_empty() && otherwise.stmts.is_empty() && stmt.binds.iter().all(|v| !v.ty.is_array()) {
+        if then.stmts.is_empty() && otherwise.stmts.is_empty() && stmt.binds.iter().all(|v| !v.ty.is_counted()) {
             let sides: Vec<(Atom, Atom)> =
                 then.results.iter().copied().zip(otherwise.results.iter().copied()).collect();
             for (bind, (then, otherwise)) in stmt.binds.into_iter().zip(sides) {
@@ -295,6 +348,14 @@ impl Forward {
             return;
         }
         out.push(stmt);
+    }
+
+    /// The tag and fields of a box, if it was made here.
+    fn cell(&self, cell: Atom) -> Option<(usize, Vec<Atom>)> {
+        match self.made.get(&cell.var()?)? {
+            Made::Cell(tag, fields) => Some((*tag, fields.clone())),
+            _ => None,
+        }
     }
 
     /// The length of an array, if how it was made tells it.
@@ -308,7 +369,7 @@ impl Forward {
                 let axis = axis + index.len() as u8;
                 self.dim(*whole, axis).or_else(|| self.find(&Key::Dim(*whole, axis)))
             }
-            Made::Scalar(..) | Made::Literal(_) | Made::Collected(_) | Made::Like(_) => None,
+            Made::Scalar(..) | Made::Literal(_) | Made::Cell(..) | Made::Collected(_) | Made::Like(_) => None,
         }
     }
 
@@ -348,7 +409,7 @@ impl Forward {
                 Some(_) => false,
                 None => self.lengths.contains(&v),
             },
-            Atom::Real(_) | Atom::Bool(_) => false,
+            Atom::Real(_) | Atom::Bool(_) | Atom::Nil(_) => false,
         }
     }
 

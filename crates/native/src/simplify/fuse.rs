@@ -102,7 +102,7 @@ fn see_through(block: &mut Block, elements: &[(Var, Atom)], replaced: &mut Renam
                     for inner in stmt.op.blocks_mut() {
                         see_through(inner, elements, replaced);
                     }
-                    replace_operands(&mut stmt.op, replaced);
+                    stmt.op.for_each_operand_mut(&mut |a| *a = replaced.atom(*a));
                     out.push(stmt);
                 }
             }
@@ -112,47 +112,4 @@ fn see_through(block: &mut Block, elements: &[(Var, Atom)], replaced: &mut Renam
         }
         block.stmts = out;
     })
-}
-
-/// Replaces the operands of an operation itself.
-fn replace_operands(op: &mut Op, replaced: &Renaming) {
-    let fix = |a: &mut Atom| *a = replaced.atom(*a);
-    let fix_var = |v: &mut Var| {
-        if let Atom::Var(new) = replaced.atom((*v).into()) {
-            *v = new;
-        }
-    };
-    match op {
-        Op::Scalar { args, .. } | Op::Call { args, .. } => args.iter_mut().for_each(fix),
-        Op::Select { cond, then, otherwise } => [cond, then, otherwise].into_iter().for_each(fix),
-        Op::Copy { value } | Op::Stop { value } => fix(value),
-        Op::Dim { array, .. } => fix_var(array),
-        Op::Get { array, index } => {
-            fix_var(array);
-            index.iter_mut().for_each(fix);
-        }
-        Op::Set { array, index, value } => {
-            fix_var(array);
-            index.iter_mut().for_each(fix);
-            fix(value);
-        }
-        Op::Fill { dims, value } => {
-            dims.iter_mut().for_each(fix);
-            fix(value);
-        }
-        Op::Literal { items, .. } => items.iter_mut().for_each(fix),
-        Op::Check { cond, .. } | Op::If { cond, .. } => fix(cond),
-        Op::For(l) => {
-            fix(&mut l.count);
-            l.carried.iter_mut().for_each(|(_, init)| fix(init));
-        }
-        Op::While(l) => l.carried.iter_mut().for_each(|(_, init)| fix(init)),
-        Op::Open { init } => fix(init),
-        Op::Add { acc, index, value } => {
-            fix_var(acc);
-            index.iter_mut().for_each(fix);
-            fix(value);
-        }
-        Op::Freeze { acc } => fix_var(acc),
-    }
 }

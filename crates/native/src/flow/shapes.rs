@@ -1,0 +1,182 @@
+//! Shapes of cells: adding them, their linear shapes, and modules put together.
+
+use super::*;
+use gradus_core::traverse::with_stack;
+
+impl Module {
+    pub fn shape(&self, id: ShapeId) -> &Shape {
+        match self.shapes.get(id.0 as usize) {
+            Some(shape) => shape,
+            None => gradus_source::bug!("no shape {}", id.0),
+        }
+    }
+
+    /// The types of the fields of a cell.
+    pub fn fields(&self, shape: ShapeId, tag: usize) -> &[Type] {
+        match self.shape(shape).cells.get(tag) {
+            Some(fields) => fields,
+            None => gradus_source::bug!("no tag {tag} in shape {}", shape.0),
+        }
+    }
+
+    /// A shape without cells yet: shapes may contain each other.
+    pub fn new_shape(&mut self, name: impl Into<Name>) -> ShapeId {
+        self.shapes.push(Shape { name: name.into(), cells: Vec::new(), linear_of: None, merge: None });
+        ShapeId(self.shapes.len() as u32 - 1)
+    }
+
+    /// Adds a tag to a shape, and to its linear shape if there is one.
+    pub fn add_cell(&mut self, shape: ShapeId, fields: Vec<Type>) -> usize {
+        let tag = self.shape(shape).cells.len();
+        let linear = self.known_linear(shape);
+        self.shapes[shape.0 as usize].cells.push(fields);
+        if let Some(linear) = linear {
+            self.fill_linear(linear, shape);
+        }
+        tag
+    }
+
+    fn known_linear(&self, shape: ShapeId) -> Option<ShapeId> {
+        self.shapes.iter().position(|s| s.linear_of == Some(shape)).map(|i| ShapeId(i as u32))
+    }
+
+    /// The shape of tangents and adjoints of a shape.
+    pub fn linear(&mut self, shape: ShapeId) -> ShapeId {
+        if self.shape(shape).linear_of.is_some() {
+            return shape;
+        }
+        if let Some(known) = self.known_linear(shape) {
+            return known;
+        }
+        let name = self.shape(shape).name.with("_linear");
+        let linear = self.new_shape(name);
+        self.shapes[linear.0 as usize].linear_of = Some(shape);
+        self.fill_linear(linear, shape);
+        linear
+    }
+
+    fn fill_linear(&mut self, linear: ShapeId, shape: ShapeId) {
+        with_stack(|| {
+            for tag in self.shape(linear).cells.len()..self.shape(shape).cells.len() {
+                // Kept in step with the shape, also when making the fields' linear shapes leads back here.
+                self.shapes[linear.0 as usize].cells.push(Vec::new());
+                let fields: Vec<Type> = self.shape(shape).cells[tag].clone();
+                let fields = fields.into_iter().filter(|t| t.may_be_active()).map(|t| self.linear_type(t)).collect();
+                self.shapes[linear.0 as usize].cells[tag] = fields;
+            }
+        })
+    }
+
+    /// The type of the tangent or adjoint of a value of a type that may be active.
+    pub fn linear_type(&mut self, ty: Type) -> Type {
+        match ty.scalar {
+            Scalar::Box(shape) => Type { scalar: Scalar::Box(self.linear(shape)), ..ty },
+            Scalar::Real | Scalar::Int | Scalar::Bool => ty,
+        }
+    }
+
+    /// Adds the functions of another module; its function `i` gets the number `i` plus the result.
+    pub fn append(&mut self, other: Module) -> usize {
+        let shift = Shift { functions: self.functions.len(), shapes: self.shapes.len() as u32 };
+        for mut shape in other.shapes {
+            shape.cells.iter_mut().flatten().for_each(|t| shift.ty(t));
+            shape.linear_of.iter_mut().for_each(|s| s.0 += shift.shapes);
+            shape.merge.iter_mut().for_each(|f| f.0 += shift.functions);
+            self.shapes.push(shape);
+        }
+        for mut function in other.functions {
+            function.params.iter_mut().for_each(|v| shift.ty(&mut v.ty));
+            function.results.iter_mut().for_each(|t| shift.ty(t));
+            if let Some(rule) = &mut function.rule {
+                rule.reverse.iter_mut().chain(&mut rule.forward).for_each(|f| f.0 += shift.functions);
+            }
+            shift.block(&mut function.body);
+            self.functions.push(function);
+        }
+        shift.functions
+    }
+}
+
+/// Renumbers functions and shapes.
+struct Shift {
+    functions: usize,
+    shapes: u32,
+}
+
+impl Shift {
+    fn ty(&self, ty: &mut Type) {
+        if let Scalar::Box(shape) = &mut ty.scalar {
+            shape.0 += self.shapes;
+        }
+    }
+
+    fn atom(&self, atom: &mut Atom) {
+        match atom {
+            Atom::Var(v) => self.ty(&mut v.ty),
+            Atom::Nil(shape) => shape.0 += self.shapes,
+            Atom::Real(_) | Atom::Int(_) | Atom::Bool(_) => {}
+        }
+    }
+
+    fn block(&self, block: &mut Block) {
+        with_stack(|| {
+            for stmt in &mut block.stmts {
+                stmt.binds.iter_mut().for_each(|v| self.ty(&mut v.ty));
+                match &mut stmt.op {
+                    Op::Call { function, .. } => function.0 += self.functions,
+                    Op::Cell { shape, .. } => shape.0 += self.shapes,
+                    Op::Literal { ty, .. } => self.ty(ty),
+                    _ => {}
+                }
+                stmt.op.for_each_operand_mut(&mut |a| self.atom(a));
+                for inner in stmt.op.blocks_mut() {
+                    self.block(inner);
+                }
+                stmt.op.for_each_param_mut(&mut |v| self.ty(&mut v.ty));
+            }
+            block.results.iter_mut().for_each(|a| self.atom(a));
+        })
+    }
+}
+
+/// Where a field stands in its cell, in words after the header: first all boxes, then the owners of arrays, then the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The number, the box, or the owner of the array.
+    pub at: usize,
+    /// Of an array: its data pointer, followed by its dimensions.
+    pub rest: usize,
+}
+
+/// How the words of a cell are used.
+#[derive(Clone, Debug, Default)]
+pub struct CellLayout {
+    pub places: Vec<Place>,
+    pub boxes: usize,
+    pub blocks: usize,
+    pub words: usize,
+}
+
+impl CellLayout {
+    pub fn of(fields: &[Type]) -> CellLayout {
+        let is_box = |t: &&Type| t.rank == 0 && t.shape().is_some();
+        let boxes = fields.iter().filter(is_box).count();
+        let blocks = fields.iter().filter(|t| t.is_array()).count();
+        let (mut next_box, mut next_block, mut next) = (0, boxes, boxes + blocks);
+        let mut places = Vec::new();
+        for field in fields {
+            let (place, width) = if field.is_array() {
+                next_block += 1;
+                (Place { at: next_block - 1, rest: next }, 1 + field.rank as usize)
+            } else if is_box(&field) {
+                next_box += 1;
+                (Place { at: next_box - 1, rest: 0 }, 0)
+            } else {
+                (Place { at: next, rest: 0 }, 1)
+            };
+            places.push(place);
+            next += width;
+        }
+        CellLayout { places, boxes, blocks, words: next }
+    }
+}
