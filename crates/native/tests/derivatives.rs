@@ -12,7 +12,7 @@ fn reals(leaves: &[Leaf]) -> Vec<f64> {
         .flat_map(|l| match l {
             Leaf::Real(x) => vec![*x],
             Leaf::Reals { data, .. } => data.clone(),
-            Leaf::Int(_) | Leaf::Bool(_) | Leaf::Ints { .. } | Leaf::Bools { .. } => Vec::new(),
+            Leaf::Int(_) | Leaf::Bool(_) | Leaf::Ints { .. } | Leaf::Bools { .. } | Leaf::Boxes(_) => Vec::new(),
         })
         .collect()
 }
