@@ -6,6 +6,7 @@ use crate::evaluate::{check, Evaluator, Input};
 use crate::{Error, Program, Value};
 use gradus_core::print::print_type;
 use gradus_core::{Symbol, Type};
+use gradus_infer::Sized;
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 use std::cell::RefCell;
@@ -32,6 +33,8 @@ pub struct Function {
     definition: Symbol,
     params: Vec<Type>,
     result: Type,
+    /// Its type with the lengths of arrays.
+    sized: Sized,
     evaluator: RefCell<Option<Evaluator>>,
 }
 
@@ -87,7 +90,8 @@ impl Function {
             params.push(arrow.0.clone());
             result = &arrow.1;
         }
-        Function { program, name, definition, params, result: result.clone(), evaluator: RefCell::new(None) }
+        let sized = program.sized(&definition);
+        Function { program, name, definition, params, result: result.clone(), sized, evaluator: RefCell::new(None) }
     }
 
     /// The same function in a program that has more definitions.
@@ -245,8 +249,17 @@ impl Function {
 
     /// Whether each argument fits its parameter.
     pub(crate) fn check_arguments(&self, arguments: &[Argument]) -> Result<(), Error> {
+        let promises = self.sized.params();
         for (number, (argument, ty)) in arguments.iter().zip(&self.params).enumerate() {
-            check(argument, ty, &self.program.schema()).map_err(|message| {
+            let fits =
+                check(argument, ty, &self.program.schema()).and_then(|()| match (argument, promises.get(number)) {
+                    (Argument::Value(value), Some(promise)) => {
+                        self.program.check_lengths(value, promise).map_err(|misfit| misfit.to_string())
+                    }
+                    // The lengths of a whole block, as of any array, are checked by the program.
+                    (Argument::Value(_), None) | (Argument::Reals(_) | Argument::Defined(_), _) => Ok(()),
+                });
+            fits.map_err(|message| {
                 let what = format!("argument {} of `{}`, a {}", number + 1, self.name, print_type(ty));
                 self.program.error(DriverError::WrongValue { what, message })
             })?;

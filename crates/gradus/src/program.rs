@@ -7,13 +7,13 @@ use crate::loader::{FsLoader, LoadError, Loader};
 use crate::modules::{Main, Modules};
 use crate::options::Options;
 use crate::pipeline;
+use crate::place::Misfit;
 use crate::schema::Schema;
 use crate::sizes;
 use crate::{Error, Value};
 use gradus_core::{Body, Def, Scheme, Symbol, Type};
-use gradus_infer::{Inferred, Signature};
+use gradus_infer::{Inferred, Signature, Sized};
 use gradus_source::{Diagnostic, SourceMap, Span};
-use gradus_syntax::ast;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -268,15 +268,18 @@ impl Program {
         let bytes = self.inner.loader.read(&folder.join(file));
         let bytes = bytes.map_err(|error: LoadError| DataError::Unreadable(error.to_string()))?;
         let value = data::read(format, &bytes, &def.scheme.ty, schema)?;
-        // The declaration itself is found by its place, since several may have one name.
-        for item in module.iter().flat_map(|module| &module.tree.items) {
-            if let ast::ItemKind::Data { name, ty, .. } = &item.kind {
-                if item.span.start <= def.span.start && def.span.end <= item.span.end || name.span == def.span {
-                    sizes::check(&value, ty).map_err(DataError::Misfit)?;
-                }
-            }
-        }
+        sizes::check_data(&value, &def.name, &self.inner.inferred).map_err(DataError::Misfit)?;
         Ok(value)
+    }
+
+    /// The type of a definition with the lengths that it promises.
+    pub(crate) fn sized(&self, definition: &str) -> Sized {
+        self.inner.inferred.sized(definition).unwrap_or(Sized::Plain)
+    }
+
+    /// Whether the arrays of a value from outside are as long as the type of its parameter says.
+    pub(crate) fn check_lengths(&self, value: &Value, param: &Sized) -> Result<(), Misfit> {
+        sizes::check_argument(value, param, &self.inner.inferred)
     }
 
     pub(crate) fn error(&self, error: DriverError) -> Error {

@@ -20,6 +20,7 @@ mod error;
 mod example;
 mod expr;
 mod infer;
+mod lengths;
 mod literal;
 mod lookup;
 mod lower;
@@ -38,5 +39,6 @@ mod tree;
 mod wording;
 
 pub use error::{Expression, Mismatch, NamePlace, Namespace, Twice, TypeError, Why};
+pub use lengths::{Length, Sized};
 pub use module::{imports, infer_expr, infer_program, Elaborated, Inferred, ModuleSource, Signature};
 pub use tree::MatchForm;

@@ -29,7 +29,7 @@ pub struct Inferred {
     pub program: Program,
     /// Of kind [`TypeError::Unreachable`] and the like.
     pub warnings: Vec<TypeError>,
-    tables: Tables,
+    pub(crate) tables: Tables,
     module: Symbol,
     scope: Names,
     imported: rustc_hash::FxHashSet<Symbol>,
