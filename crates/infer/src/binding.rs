@@ -5,7 +5,7 @@ use crate::error::{TypeError, Why};
 use crate::infer::Infer;
 use crate::names::GlobalId;
 use crate::pattern::Reading;
-use crate::relate::Checked;
+use crate::relate::{Checked, Step};
 use crate::scheme::LocalScheme;
 use crate::store::{Node, Size, Ty};
 use crate::tree::{Exp, ExpKind, LocalId, MatchArm, MatchForm, Param};
@@ -162,37 +162,69 @@ impl Infer {
     /// Size variables get their values from the first parameter that has them as its length; every other
     /// dimension that names a size is checked when the function is called.
     fn determine_sizes(&mut self, params: &mut [Param], reading: &Reading) {
+        let mut sizes = Vec::new();
         for param in params.iter_mut() {
-            if let Node::Array(_, Size::Rigid(r)) = self.store.shape(param.ty) {
+            let mut found = Vec::new();
+            self.named_sizes(param.ty, &mut Vec::new(), &mut found);
+            for check in &found {
+                let Size::Rigid(r) = check.size else { continue };
+                let Some(components) = components(&check.path) else { continue };
                 if self.store.rigid_sizes[r as usize].value.is_none() {
                     let name = self.store.rigid_sizes[r as usize].name.clone();
                     let local = self.tree.local(name.clone(), Ty::INT, param.span);
                     self.tree.local_mut(local).size = Some(Size::Rigid(r));
                     self.store.rigid_sizes[r as usize].value = Some(local);
-                    param.binds.push((local, 0));
+                    param.binds.push((local, components));
                     // `n` is an integer in the body, unless a parameter has that name.
                     if !reading.bound.iter().any(|(bound, _, _)| *bound == name) {
                         self.bind_local(local);
                     }
                 }
             }
+            sizes.push(found);
         }
-        for param in params.iter_mut() {
-            let (mut at, mut depth) = (param.ty, 0);
-            while let Node::Array(element, size) = self.store.shape(at) {
-                let own = match size {
-                    Size::Rigid(r) => {
-                        let value = self.store.rigid_sizes[r as usize].value;
-                        param.binds.iter().any(|(local, d)| Some(*local) == value && *d == depth)
-                    }
-                    Size::Unknown | Size::Literal(_) | Size::Var(_) => false,
-                };
-                if !own && size != Size::Unknown {
-                    param.checks.push(Checked { depth, size });
+        for (param, found) in params.iter_mut().zip(sizes) {
+            let own = |check: &Checked| match check.size {
+                Size::Rigid(r) => {
+                    let value = self.store.rigid_sizes[r as usize].value;
+                    let at = components(&check.path);
+                    param.binds.iter().any(|(local, from)| Some(*local) == value && Some(from) == at.as_ref())
                 }
-                at = element;
-                depth += 1;
+                Size::Unknown | Size::Literal(_) | Size::Var(_) => false,
+            };
+            param.checks.extend(found.into_iter().filter(|check| !own(check)));
+        }
+    }
+
+    /// The arrays inside a value of a type that have a size, through rows and tuples.
+    fn named_sizes(&mut self, ty: Ty, path: &mut Vec<Step>, found: &mut Vec<Checked>) {
+        match self.store.shape(ty) {
+            Node::Array(element, size) => {
+                if size != Size::Unknown {
+                    found.push(Checked { path: path.clone(), size });
+                }
+                path.push(Step::Row);
+                self.named_sizes(element, path, found);
+                path.pop();
             }
+            Node::Tuple(parts) => {
+                for (i, part) in parts.iter().enumerate() {
+                    path.push(Step::Part(i));
+                    self.named_sizes(*part, path, found);
+                    path.pop();
+                }
+            }
+            Node::Unbound(_)
+            | Node::Link(_)
+            | Node::Quantified(_)
+            | Node::Named(..)
+            | Node::Fun(..)
+            | Node::Real
+            | Node::Int
+            | Node::Bool
+            | Node::String
+            | Node::Unit
+            | Node::Error => {}
         }
     }
 
@@ -349,4 +381,14 @@ impl Infer {
             | ExpKind::Sized(..) => false,
         })
     }
+}
+
+/// The components of tuples that a path leads through; none if it leads through rows.
+fn components(path: &[Step]) -> Option<Vec<usize>> {
+    path.iter()
+        .map(|step| match step {
+            Step::Part(index) => Some(*index),
+            Step::Row => None,
+        })
+        .collect()
 }

@@ -4,7 +4,7 @@ use crate::builtin::derive_arity;
 use crate::declared::Declared;
 use crate::error::TypeError;
 use crate::names::Global;
-use crate::relate::Checked;
+use crate::relate::{Checked, Step};
 use crate::scheme::{constraint, LocalScheme, MAX_TYPE_DEPTH, MAX_TYPE_SIZE};
 use crate::store::{Node, Size, Store, Ty, TypeId};
 use crate::tree::{Arith, Exp, ExpKind, LocalId, MatchForm, Param, Pat, PatKind, Tree, Use};
@@ -373,16 +373,22 @@ impl<'a> Lower<'a> {
             };
             taken.push((var, ty));
         }
-        let sizes: Vec<(LocalId, &(Var, Type))> = params
+        let sizes: Vec<(LocalId, &[usize], &(Var, Type))> = params
             .iter()
             .zip(&taken)
-            .flat_map(|(param, taken)| param.binds.iter().map(move |(local, _)| (*local, taken)))
+            .flat_map(|(param, taken)| param.binds.iter().map(move |(local, path)| (*local, &path[..], taken)))
             .collect();
-        let size_locals: Vec<LocalId> = sizes.iter().map(|(local, _)| *local).collect();
+        let size_locals: Vec<LocalId> = sizes.iter().map(|(local, ..)| *local).collect();
         let mut inner = self.inside(&size_locals, |this| this.params(params, &taken, body));
-        for (local, (var, ty)) in sizes.into_iter().rev() {
+        for (local, components, (var, ty)) in sizes.into_iter().rev() {
+            let (mut array, mut ty) = (at.var(var), ty);
+            for component in components {
+                let Type::Tuple(types) = ty else { break };
+                let Some(next) = types.get(*component) else { break };
+                (array, ty) = (at.proj(array, *component), next);
+            }
             if let (true, Type::Array(element)) = (self.used.contains(&local), ty) {
-                let length = at.prim_at(Prim::Length, [(**element).clone()], [at.var(var)]);
+                let length = at.prim_at(Prim::Length, [(**element).clone()], [array]);
                 inner = at.bind(&self.var(local), Type::Int, length, inner);
             }
         }
@@ -447,25 +453,35 @@ impl<'a> Lower<'a> {
     /// The array, checked to have the sizes of which the values are known.
     fn sized(&mut self, term: Term, ty: &Type, checks: &[Checked], span: Span) -> Term {
         checks.iter().fold(term, |term, check| match self.size_value(check.size, span) {
-            Some(size) => check_size(term, ty, check.depth, size, span),
+            Some(size) => check_size(term, ty, &check.path, size, span),
             None => term,
         })
     }
 }
 
-/// At depth 0 the array itself; below that its first row, since all rows are alike.
-fn check_size(term: Term, ty: &Type, depth: usize, size: Term, span: Span) -> Term {
+/// The value, after a check of the array at a path inside it. The first row stands for all.
+fn check_size(term: Term, ty: &Type, path: &[Step], size: Term, span: Span) -> Term {
     let at = At(span);
-    let Type::Array(element) = ty else { return term };
-    let element = (**element).clone();
-    if depth == 0 {
-        return at.prim_at(Prim::CheckSize, [element], [term, size]);
+    let (whole, part) = (Var::fresh("whole"), Var::fresh("part"));
+    let and_then_whole = |ty: Type, checked: Term| at.bind(&part, ty, checked, at.var(&whole));
+    match (ty, path) {
+        (Type::Array(element), []) => at.prim_at(Prim::CheckSize, [(**element).clone()], [term, size]),
+        (Type::Array(element), [Step::Row, inner @ ..]) => {
+            let element = (**element).clone();
+            let first = at.prim_at(Prim::Get, [element.clone()], [at.var(&whole), at.int(0)]);
+            let first = check_size(first, &element, inner, size, span);
+            let checked = and_then_whole(element.clone(), first);
+            let length = at.prim_at(Prim::Length, [element], [at.var(&whole)]);
+            let filled = at.prim_at(Prim::Less, [Type::Int], [at.int(0), length]);
+            at.bind(&whole, ty.clone(), term, at.if_(filled, checked, at.var(&whole)))
+        }
+        (Type::Tuple(types), [Step::Part(index), inner @ ..]) => match types.get(*index) {
+            Some(component) => {
+                let checked = check_size(at.proj(at.var(&whole), *index), component, inner, size, span);
+                at.bind(&whole, ty.clone(), term, and_then_whole(component.clone(), checked))
+            }
+            None => term,
+        },
+        _ => term,
     }
-    let (array, row) = (Var::fresh("rows"), Var::fresh("row"));
-    let first = at.prim_at(Prim::Get, [element.clone()], [at.var(&array), at.int(0)]);
-    let first = check_size(first, &element, depth - 1, size, span);
-    let checked = at.bind(&row, element.clone(), first, at.var(&array));
-    let length = at.prim_at(Prim::Length, [element], [at.var(&array)]);
-    let filled = at.prim_at(Prim::Less, [Type::Int], [at.int(0), length]);
-    at.bind(&array, ty.clone(), term, at.if_(filled, checked, at.var(&array)))
 }

@@ -34,11 +34,48 @@ pub enum Clash {
     Sizes(Size, Size),
 }
 
-/// At `depth` array levels below the top, the value must have this size.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The array at `path` inside a value must have this size.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
-    pub depth: usize,
+    pub path: Vec<Step>,
     pub size: Size,
+}
+
+/// A step from a value to a part of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// To the rows of an array, which are all alike.
+    Row,
+    /// To a component of a tuple.
+    Part(usize),
+}
+
+/// Where the parts that are being compared stand in the whole, from the inside out.
+#[derive(Clone, Copy)]
+enum Path<'a> {
+    Whole,
+    Step(&'a Path<'a>, Step),
+    /// Inside a function or a declared type, where no check can be put.
+    Beyond,
+}
+
+impl Path<'_> {
+    fn steps(&self) -> Option<Vec<Step>> {
+        let mut steps = Vec::new();
+        let mut path = self;
+        loop {
+            match path {
+                Path::Whole => break,
+                Path::Beyond => return None,
+                Path::Step(outer, step) => {
+                    steps.push(*step);
+                    path = outer;
+                }
+            }
+        }
+        steps.reverse();
+        Some(steps)
+    }
 }
 
 pub struct Relate<'a> {
@@ -76,15 +113,14 @@ impl<'a> Relate<'a> {
     }
 
     pub fn types(&mut self, actual: Ty, expected: Ty) -> Result<(), Clash> {
-        self.at(actual, expected, Some(0))
+        self.at(actual, expected, &Path::Whole)
     }
 
-    /// `depth` counts the array levels above; `None` below anything else, where no check can be put.
-    fn at(&mut self, actual: Ty, expected: Ty, depth: Option<usize>) -> Result<(), Clash> {
-        with_stack(|| self.step(actual, expected, depth))
+    fn at(&mut self, actual: Ty, expected: Ty, path: &Path) -> Result<(), Clash> {
+        with_stack(|| self.step(actual, expected, path))
     }
 
-    fn step(&mut self, actual: Ty, expected: Ty, depth: Option<usize>) -> Result<(), Clash> {
+    fn step(&mut self, actual: Ty, expected: Ty, path: &Path) -> Result<(), Clash> {
         let (actual, expected) = (self.store.find(actual), self.store.find(expected));
         if actual == expected {
             return Ok(());
@@ -114,23 +150,24 @@ impl<'a> Relate<'a> {
                 self.bind(expected, kind, given)
             }
             (Node::Unbound(kind), _) => self.bind(actual, kind, expected),
-            (Node::Tuple(xs), Node::Tuple(ys)) if xs.len() == ys.len() => self.all(&xs, &ys),
-            (Node::Named(n, xs), Node::Named(m, ys)) if n == m => self.all(&xs, &ys),
+            (Node::Tuple(xs), Node::Tuple(ys)) if xs.len() == ys.len() => {
+                let mut parts = xs.iter().zip(ys.iter()).enumerate();
+                parts.try_for_each(|(i, (x, y))| self.at(*x, *y, &Path::Step(path, Step::Part(i))))
+            }
+            (Node::Named(n, xs), Node::Named(m, ys)) if n == m => {
+                xs.iter().zip(ys.iter()).try_for_each(|(x, y)| self.at(*x, *y, &Path::Beyond))
+            }
             (Node::Fun(a, b), Node::Fun(c, d)) => {
-                self.at(c, a, None)?;
-                self.at(b, d, None)
+                self.at(c, a, &Path::Beyond)?;
+                self.at(b, d, &Path::Beyond)
             }
             (Node::Array(x, n), Node::Array(y, m)) => {
-                self.sizes(n, m, depth)?;
-                self.at(x, y, depth.map(|d| d + 1))
+                self.sizes(n, m, path)?;
+                self.at(x, y, &Path::Step(path, Step::Row))
             }
             (a, b) if a == b => Ok(()),
             _ => Err(Clash::Shape(actual, expected)),
         }
-    }
-
-    fn all(&mut self, actual: &[Ty], expected: &[Ty]) -> Result<(), Clash> {
-        actual.iter().zip(expected).try_for_each(|(a, e)| self.at(*a, *e, None))
     }
 
     /// Binds a variable to a type that is not a variable.
@@ -325,14 +362,14 @@ impl<'a> Relate<'a> {
         matches!(size, Size::Var(v) if matches!(self.store.sizes[v as usize], SizeNode::Soft { .. }))
     }
 
-    fn check(&mut self, depth: Option<usize>, size: Size) {
-        if let Some(depth) = depth {
-            self.checks.push(Checked { depth, size });
+    fn check(&mut self, path: &Path, size: Size) {
+        if let Some(path) = path.steps() {
+            self.checks.push(Checked { path, size });
         }
     }
 
     /// The rules at the head of this file.
-    fn sizes(&mut self, actual: Size, expected: Size, depth: Option<usize>) -> Result<(), Clash> {
+    fn sizes(&mut self, actual: Size, expected: Size, path: &Path) -> Result<(), Clash> {
         let (actual, expected) = (self.store.size(actual), self.store.size(expected));
         if actual == expected || expected == Size::Unknown {
             return Ok(());
@@ -349,7 +386,7 @@ impl<'a> Relate<'a> {
                 SizeNode::Unbound { born, .. } if born < self.mark => self.set_size(v, Size::Unknown),
                 SizeNode::Unbound { .. } if vague => {
                     self.pending.push(expected);
-                    self.check(depth, expected);
+                    self.check(path, expected);
                 }
                 SizeNode::Unbound { level, born } => {
                     if let Size::Var(w) = actual {
@@ -366,7 +403,7 @@ impl<'a> Relate<'a> {
         }
         match actual {
             _ if vague => {
-                self.check(depth, expected);
+                self.check(path, expected);
                 Ok(())
             }
             Size::Var(v) => {

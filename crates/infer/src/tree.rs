@@ -122,8 +122,8 @@ pub struct Param {
     pub ty: Ty,
     /// Sizes of the parameter that are checked when the function is called.
     pub checks: Vec<Checked>,
-    /// Size variables that this parameter determines: its length at a depth.
-    pub binds: Vec<(LocalId, usize)>,
+    /// Size variables that this parameter determines: the length of the array that these components of tuples lead to.
+    pub binds: Vec<(LocalId, Vec<usize>)>,
     pub span: Span,
 }
 
