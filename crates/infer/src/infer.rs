@@ -224,16 +224,19 @@ impl Infer {
             Clash::NotNumber(ty) => {
                 let given_number = self.store.kind(actual).is_some();
                 let operand = matches!(why, Why::Operand { .. } | Why::OtherOperand { .. });
-                let missing_arguments = if given_number { 0 } else { self.arguments_to_number(ty) };
+                let (missing_arguments, number) =
+                    if given_number { (0, expected) } else { self.arguments_to_number(ty) };
                 if operand && !given_number && missing_arguments == 0 {
                     let from = self.store.origin(actual);
                     return self.report(TypeError::NotNumber { ty: self.show(ty), why, span, from });
                 }
                 let elsewhere = |place: Option<Span>| place.filter(|place| *place != span);
+                // Of a function that lacks arguments, what it would give is the number that was meant.
+                let expected_number = if missing_arguments > 0 { number } else { expected };
                 TypeError::Mismatch(Box::new(Mismatch {
                     span,
                     actual: self.show(actual),
-                    expected: self.show(expected),
+                    expected: self.show(expected_number),
                     parts: None,
                     actual_from: elsewhere(self.store.origin(actual)),
                     expected_from: elsewhere(self.store.origin(expected)),
@@ -274,17 +277,17 @@ impl Infer {
         }
     }
 
-    /// How many arguments make a number of a function; 0 if none do.
-    fn arguments_to_number(&mut self, ty: Ty) -> usize {
+    /// How many arguments make a number of a function, and of which type; 0 if none do.
+    fn arguments_to_number(&mut self, ty: Ty) -> (usize, Ty) {
         let (mut count, mut at) = (0, ty);
         while let Node::Fun(_, to) = self.store.shape(at) {
             count += 1;
             at = to;
         }
         match self.store.shape(at) {
-            Node::Int | Node::Real => count,
-            Node::Unbound(kind) if kind.number => count,
-            _ => 0,
+            Node::Int | Node::Real => (count, at),
+            Node::Unbound(kind) if kind.number => (count, at),
+            _ => (0, at),
         }
     }
 
