@@ -5,6 +5,7 @@ pub mod check;
 pub mod eval;
 pub mod fmt;
 pub mod grad;
+pub mod gradbench;
 pub mod repl;
 pub mod run;
 pub mod test;

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod gradbench;
 mod graph;
 mod options;
 mod output;
@@ -90,6 +91,7 @@ fn dispatch(cli: &Cli, output: &Output) -> Done {
         Command::Trace { point } => commands::trace::trace(point, options, output),
         Command::Fmt { files, check, stdin } => commands::fmt::fmt(files, *check, *stdin, output),
         Command::Test { files } => commands::test::test(files, options, output),
+        Command::Gradbench { dir } => commands::gradbench::serve(dir, options),
         Command::Repl { file } => commands::repl::repl(file.as_deref(), options, output),
     }
 }

@@ -122,6 +122,16 @@ pub enum Command {
         /// Files, or folders to look for `.gr` files in (the present folder by default)
         files: Vec<PathBuf>,
     },
+    /// Serve the GradBench protocol on standard input and output, for a folder of modules
+    #[command(
+        after_help = "Each message is one line of JSON, and so is each answer. A `define` of module M loads M.gr from the \
+                            folder; an `evaluate` of function F calls its definition F with the input, a record."
+    )]
+    Gradbench {
+        /// The folder of the modules
+        #[arg(long, default_value = "examples/gradbench", value_name = "DIR")]
+        dir: PathBuf,
+    },
     /// Read, evaluate and print, line by line
     Repl {
         /// A program whose definitions to start with

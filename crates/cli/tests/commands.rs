@@ -198,14 +198,6 @@ fn diagnostics_in_json_are_one_object_per_line() {
 }
 
 #[test]
-fn backends_that_do_not_exist_say_so() {
-    let folder = Folder::new("backend").with("p.gr", "show 1");
-    folder.run(&["run", "p.gr", "--backend", "native"]).exits(1).says("the native backend is not built yet");
-    folder.run(&["run", "p.gr", "--backend", "c"]).exits(1).says("the C backend is not built yet");
-    folder.run(&["run", "p.gr", "--backend", "gpu"]).exits(2);
-}
-
-#[test]
 fn a_wrong_command_line_is_2() {
     let folder = Folder::new("usage").with("p.gr", "show 1");
     folder.run(&["run", "p.gr", "--frobnicate"]).exits(2).says("--frobnicate");

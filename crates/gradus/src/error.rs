@@ -155,6 +155,10 @@ pub enum DriverError {
     NoSuchBackend {
         name: &'static str,
     },
+    /// A setting that compiled code does not heed.
+    OnlyReference {
+        option: &'static str,
+    },
     /// What is printed is the derivative of a function of one parameter.
     NotOneParameter {
         name: String,
@@ -290,7 +294,11 @@ impl DriverError {
             }
             DriverError::NoSuchBackend { name } => {
                 Diagnostic::error("E0727", format!("the {name} backend is not built yet"))
-                    .help("use --backend reference")
+                    .help("use --backend c, or --backend reference")
+            }
+            DriverError::OnlyReference { option } => {
+                Diagnostic::error("E0810", format!("compiled code knows no {option}"))
+                    .help("use --backend reference, which does")
             }
         }
     }

@@ -1,8 +1,7 @@
-//! The driver's side of evaluation: the linked program on a machine, with its data, and values on their way in and out.
+//! The driver's side of the reference evaluator: the linked program on a machine, with its data, and values on their way in and out.
 
 use crate::error::DriverError;
 use crate::function::{Argument, ArrayView};
-use crate::options::Backend;
 use crate::pipeline;
 use crate::schema::{Schema, Shape};
 use crate::value::{Parts, Reals};
@@ -12,11 +11,18 @@ use gradus_core::{Global, Symbol, Term, Type};
 use gradus_reference::{Machine, Report, RuntimeError, Value as Held};
 use std::sync::Arc;
 
-/// A program ready to be evaluated. Top-level values are computed when they are needed first, and kept.
+/// A program ready to be evaluated by the reference evaluator. Top-level values are computed when they are needed first, and kept.
 pub struct Evaluator {
     program: Program,
     linked: Arc<pipeline::Linked>,
     machine: Machine<'static>,
+}
+
+/// See [`Evaluator::prepare`].
+#[derive(Clone)]
+pub(crate) struct Prepared {
+    function: Held,
+    arguments: Vec<Held>,
 }
 
 /// An argument with the type of its parameter.
@@ -28,11 +34,6 @@ pub struct Input<'a> {
 impl Evaluator {
     /// Links the program and loads its data.
     pub fn new(program: &Program) -> Result<Self, Error> {
-        match program.options().backend {
-            Backend::Reference => {}
-            Backend::Native => return Err(program.error(DriverError::NoSuchBackend { name: "native" })),
-            Backend::C => return Err(program.error(DriverError::NoSuchBackend { name: "C" })),
-        }
         let data = program.data()?;
         let linked = pipeline::link(program.core(), program.options());
         let mut machine = pipeline::machine(linked.clone(), program.options());
@@ -73,7 +74,29 @@ impl Evaluator {
         pipeline::delta_program(&self.linked, function, x, from, to)
     }
 
+    /// A definition and its arguments, ready to be applied again and again.
+    pub(crate) fn prepare(&mut self, definition: &Symbol, inputs: &[Input]) -> Result<Prepared, Error> {
+        let arguments = self.held(inputs)?;
+        Ok(Prepared { function: self.definition(definition)?, arguments })
+    }
+
+    pub(crate) fn run(&mut self, prepared: Prepared) -> Result<Held, Error> {
+        let Prepared { function, arguments } = prepared;
+        let result = if arguments.is_empty() { Ok(function) } else { self.machine.apply(function, arguments) };
+        result.map_err(|error| self.stopped(&error))
+    }
+
+    /// A value of the machine as plain data.
+    pub(crate) fn plain(&self, held: &Held, ty: &Type) -> Value {
+        from_held(held, ty, &self.program.schema())
+    }
+
     fn apply_held(&mut self, function: Held, inputs: &[Input]) -> Result<Held, Error> {
+        let arguments = self.held(inputs)?;
+        self.run(Prepared { function, arguments })
+    }
+
+    fn held(&mut self, inputs: &[Input]) -> Result<Vec<Held>, Error> {
         let program = self.program.clone();
         let schema = program.schema();
         let mut held = Vec::new();
@@ -84,8 +107,7 @@ impl Evaluator {
                 Argument::Defined(name) => self.definition(name)?,
             });
         }
-        let result = if held.is_empty() { Ok(function) } else { self.machine.apply(function, held) };
-        result.map_err(|error| self.stopped(&error))
+        Ok(held)
     }
 
     /// A function from vectors to a vector applied: the numbers go in and come out without being copied.

@@ -1,8 +1,9 @@
 //! Functions of a program, called from Rust.
 
 use crate::convert::{from_value, to_value};
+use crate::engine::Engine;
 use crate::error::DriverError;
-use crate::evaluate::{check, Evaluator, Input};
+use crate::evaluate::{check, Input};
 use crate::{Error, Program, Value};
 use gradus_core::print::print_type;
 use gradus_core::{Symbol, Type};
@@ -35,7 +36,7 @@ pub struct Function {
     result: Type,
     /// Its type with the lengths of arrays.
     sized: Sized,
-    evaluator: RefCell<Option<Evaluator>>,
+    engine: RefCell<Option<Engine>>,
 }
 
 /// An argument of [`Function::apply`].
@@ -91,7 +92,7 @@ impl Function {
             result = &arrow.1;
         }
         let sized = program.sized(&definition);
-        Function { program, name, definition, params, result: result.clone(), sized, evaluator: RefCell::new(None) }
+        Function { program, name, definition, params, result: result.clone(), sized, engine: RefCell::new(None) }
     }
 
     /// The same function in a program that has more definitions.
@@ -170,7 +171,7 @@ impl Function {
             return Err(self.program.error(DriverError::WrongValue { what, message }));
         }
         drop(views);
-        self.with_evaluator(|evaluator| evaluator.apply_vectors(&self.definition, arguments))
+        self.with_engine(|engine| engine.apply_vectors(&self.definition, arguments))
     }
 
     /// Applies the function to Rust values: a tuple with an element for each parameter. Any type that serde can write goes
@@ -214,28 +215,26 @@ impl Function {
         self.check_call(arguments)?;
         let inputs: Vec<Input> =
             arguments.iter().zip(&self.params).map(|(argument, ty)| Input { argument, ty }).collect();
-        self.with_evaluator(|evaluator| evaluator.apply(&self.definition, &inputs, &self.result))
+        self.with_engine(|engine| engine.apply(&self.definition, &inputs, &self.result))
     }
 
-    /// Runs `work` on the evaluator, which is made when it is needed first.
-    fn with_evaluator<R>(&self, work: impl FnOnce(&mut Evaluator) -> Result<R, Error>) -> Result<R, Error> {
-        let mut kept = self.evaluator.borrow_mut();
+    /// Runs `work` on the engine, which is made when it is needed first.
+    pub(crate) fn with_engine<R>(&self, work: impl FnOnce(&mut Engine) -> Result<R, Error>) -> Result<R, Error> {
+        let mut kept = self.engine.borrow_mut();
         match &mut *kept {
-            Some(evaluator) => work(evaluator),
-            none => work(none.insert(Evaluator::new(&self.program)?)),
+            Some(engine) => work(engine),
+            none => work(none.insert(Engine::new(&self.program)?)),
         }
     }
 
     /// The kinks met by all calls so far, as warnings; none unless the options ask to count them.
     pub fn kinks(&self) -> Error {
-        match &*self.evaluator.borrow() {
-            Some(evaluator) => evaluator.kinks(),
-            None => self.program.errors(Vec::new()),
-        }
+        let kinks = self.engine.borrow().as_ref().and_then(Engine::kinks);
+        kinks.unwrap_or_else(|| self.program.errors(Vec::new()))
     }
 
     /// Whether there is an argument for each parameter, and each fits.
-    fn check_call(&self, arguments: &[Argument]) -> Result<(), Error> {
+    pub(crate) fn check_call(&self, arguments: &[Argument]) -> Result<(), Error> {
         if arguments.len() != self.params.len() {
             return Err(self.program.error(DriverError::WrongArgumentCount {
                 name: self.name.clone(),

@@ -8,7 +8,7 @@ mod read;
 mod write;
 
 pub(crate) use read::{array_at, first_irregular, irregularity};
-pub use read::{read, JsonError};
+pub use read::{read, read_loosely, JsonError};
 pub use write::{write, NotData};
 
 #[cfg(test)]

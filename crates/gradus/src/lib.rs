@@ -21,16 +21,20 @@
 //! - [`Error`] carries diagnostics with stable codes and places.
 //! - [`pipeline`] is the list of the passes.
 
+mod compiled;
 pub mod convert;
 pub mod data;
 mod derivative;
+mod engine;
 pub mod error;
 mod evaluate;
 mod fits;
 mod function;
 pub mod json;
+mod kernel;
 pub mod library;
 pub mod loader;
+mod measure;
 mod modules;
 pub mod numeric;
 mod options;
@@ -46,13 +50,16 @@ mod trace;
 mod transform;
 pub mod value;
 
+pub use engine::Engine;
 pub use error::{Error, Report};
 pub use evaluate::{Evaluator, Input};
 pub use function::{Argument, ArrayView, Function};
 pub use gradus_core::print::print_type as type_text;
 pub use gradus_core::Type;
 pub use gradus_source::{Diagnostic, Position, Severity, Span};
+pub use kernel::Kernel;
 pub use loader::{FsLoader, LoadError, Loader, MemoryLoader};
+pub use measure::{Measured, Repeat};
 pub use options::{Backend, Domain, Kinks, Mode, Options};
 pub use program::{Added, Program};
 pub use rules::RuleReport;

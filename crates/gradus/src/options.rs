@@ -11,7 +11,7 @@ pub enum Backend {
     Reference,
     /// Machine code. Not built yet.
     Native,
-    /// C, compiled by the C compiler of the machine. Not built yet.
+    /// C, compiled by the C compiler of the machine.
     C,
 }
 

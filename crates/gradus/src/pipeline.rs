@@ -2,15 +2,20 @@
 //!
 //! ```text
 //! text ──load──▶ trees ──infer──▶ core ──link, expand──▶ core ──simplify──▶ core ──machine──▶ values
+//!                                   └──lower──▶ flow ──code──▶ machine code
 //! ```
 
+use crate::error::DriverError;
 use crate::loader::Loader;
 use crate::modules::{self, Main, Modules};
-use crate::options::Options;
+use crate::options::{Backend, Options};
 use crate::Error;
 use gradus_core::{Definition, Definitions, Global, Lambda, Mode, Program, Term, Type, TypeDecl, TypeName, Var};
 use gradus_derive::{Linker, Settings};
 use gradus_infer::{Elaborated, Inferred, ModuleSource};
+use gradus_native::flow::{FunctionId, Module};
+use gradus_native::lower::Signature;
+use gradus_native::Executable;
 use gradus_reference::Machine;
 use gradus_source::{Diagnostic, SourceFile, SourceMap};
 use rustc_hash::FxHashMap;
@@ -99,6 +104,43 @@ pub fn machine(linked: Arc<Linked>, options: &Options) -> Machine<'static> {
         ..defaults
     };
     Machine::shared(definitions(linked), settings)
+}
+
+/// Entries of a program as flow, in one module. A term that is refused keeps no other from being lowered.
+pub struct Lowered {
+    pub module: Module,
+    /// For each entry its function and what that takes and gives, or why there is none.
+    pub entries: Vec<Result<(FunctionId, Signature), Box<Diagnostic>>>,
+}
+
+pub fn lower(core: &Program, entries: &[gradus_native::Entry]) -> Lowered {
+    if let Ok((module, ids, signatures)) = gradus_native::lower(core, entries) {
+        return Lowered { module, entries: ids.into_iter().zip(signatures).map(Ok).collect() };
+    }
+    let mut all = Lowered { module: Module::default(), entries: Vec::new() };
+    for entry in entries {
+        let lowered = match gradus_native::lower(core, std::slice::from_ref(entry)) {
+            Ok((module, ids, signatures)) => {
+                let by = all.module.append(module);
+                let first = ids.first().zip(signatures.into_iter().next());
+                let Some((id, signature)) = first else { gradus_source::bug!("an entry without function") };
+                Ok((FunctionId(id.0 + by), signature))
+            }
+            Err(refusal) => Err(Box::new(refusal.diagnostic())),
+        };
+        all.entries.push(lowered);
+    }
+    all
+}
+
+/// Machine code of flow functions, numbered as given.
+pub fn code(module: &Module, entries: &[FunctionId], backend: Backend) -> Result<Executable, Box<Diagnostic>> {
+    match backend {
+        Backend::C => Executable::with_c(module, entries, &gradus_native::c::Options::default())
+            .map_err(|error| Box::new(error.diagnostic())),
+        Backend::Native => Err(Box::new(DriverError::NoSuchBackend { name: "native" }.diagnostic())),
+        Backend::Reference => gradus_source::bug!("the reference evaluator compiles nothing"),
+    }
 }
 
 impl Linked {

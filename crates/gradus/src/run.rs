@@ -1,7 +1,7 @@
 //! Running a program: its `show`, `check` and `plot`, in order.
 
+use crate::engine::Engine;
 use crate::error::DriverError;
-use crate::evaluate::Evaluator;
 use crate::{Error, Program, Value};
 use gradus_core::{Item, ItemKind};
 use gradus_source::{Label, Span};
@@ -47,7 +47,7 @@ pub struct Check {
 /// ```
 pub struct Run {
     program: Program,
-    evaluator: Evaluator,
+    engine: Engine,
     next: usize,
     stopped: bool,
 }
@@ -60,7 +60,7 @@ impl Program {
 
     /// The same, without the first items.
     pub fn run_from(&self, first: usize) -> Result<Run, Error> {
-        Ok(Run { program: self.clone(), evaluator: Evaluator::new(self)?, next: first, stopped: false })
+        Ok(Run { program: self.clone(), engine: Engine::new(self)?, next: first, stopped: false })
     }
 }
 
@@ -71,7 +71,7 @@ impl Iterator for Run {
         let core = self.program.core().clone();
         let item = core.items.get(self.next).filter(|_| !self.stopped)?;
         self.next += 1;
-        let outcome = self.item(item);
+        let outcome = self.item(self.next - 1, item);
         self.stopped = outcome.is_err();
         Some(outcome)
     }
@@ -88,8 +88,8 @@ fn led_by(mut error: Error, item: &Item) -> Error {
 }
 
 impl Run {
-    fn item(&mut self, item: &Item) -> Result<Outcome, Error> {
-        let value = self.evaluator.term(&item.term, &item.ty).map_err(|error| led_by(error, item))?;
+    fn item(&mut self, number: usize, item: &Item) -> Result<Outcome, Error> {
+        let value = self.engine.item(&self.program, number).map_err(|error| led_by(error, item))?;
         Ok(match &item.kind {
             ItemKind::Show => Outcome::Show(value),
             ItemKind::Plot { file } => {
@@ -101,7 +101,7 @@ impl Run {
                 let holds = value == Value::Bool(true);
                 let sides = match sides {
                     Some((left, right, ty)) if !holds => {
-                        Some((self.evaluator.term(left, ty)?, self.evaluator.term(right, ty)?))
+                        Some((self.engine.term(left, ty)?, self.engine.term(right, ty)?))
                     }
                     _ => None,
                 };
@@ -128,10 +128,10 @@ impl Run {
 
     /// The kinks met so far, as warnings; none unless they are counted.
     pub fn kinks(&self) -> Error {
-        self.evaluator.kinks()
+        self.engine.kinks().unwrap_or_else(|| self.program.errors(Vec::new()))
     }
 
     pub fn steps(&self) -> u64 {
-        self.evaluator.report().steps
+        self.engine.steps()
     }
 }

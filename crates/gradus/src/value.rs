@@ -224,6 +224,20 @@ impl Value {
         }
     }
 
+    /// Whether no real in it is NaN or infinite.
+    pub fn is_finite(&self) -> bool {
+        with_stack(|| match self {
+            Value::Real(x) => x.is_finite(),
+            Value::Reals(block) => block.data.iter().all(|x| x.is_finite()),
+            Value::Tuple(parts)
+            | Value::Record { parts, .. }
+            | Value::Variant { parts, .. }
+            | Value::List(parts)
+            | Value::Array(parts) => parts.iter().all(Value::is_finite),
+            Value::Unit | Value::Bool(_) | Value::Int(_) | Value::String(_) | Value::Function => true,
+        })
+    }
+
     /// The field of a record.
     pub fn field(&self, name: &str) -> Option<&Value> {
         match self {

@@ -191,7 +191,7 @@ impl Layout {
     }
 
     /// Reals, or arrays of these.
-    fn is_dense(&self) -> bool {
+    pub fn is_dense(&self) -> bool {
         match self {
             Layout::Real => true,
             Layout::Array(inner) => inner.is_dense(),

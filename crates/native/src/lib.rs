@@ -25,6 +25,7 @@
 pub mod activity;
 pub mod adjoint;
 pub mod c;
+pub mod call;
 pub mod data;
 pub mod flow;
 pub mod leaf;
@@ -37,6 +38,7 @@ pub mod tangent;
 
 mod compile;
 
+pub use call::{Argument, Call};
 pub use compile::{compile, lower, Entry, Error, Native};
 pub use data::{Data, Layout};
 pub use leaf::Leaf;

@@ -88,20 +88,35 @@ impl Executable {
         Ok(Executable { code, entries, recursive })
     }
 
-    /// Calls an entry point.
-    pub fn call(&self, entry: usize, arguments: &[Leaf]) -> Result<Vec<Leaf>, RunError> {
-        let Some(point) = self.entries.get(entry) else {
-            gradus_source::bug!("no entry {entry} in an executable");
-        };
-        let found: Vec<Type> = arguments.iter().map(Leaf::ty).collect();
+    /// The flattened parameters and results of an entry point.
+    pub fn types(&self, entry: usize) -> (&[Type], &[Type]) {
+        match self.entries.get(entry) {
+            Some(point) => (&point.params, &point.results),
+            None => gradus_source::bug!("no entry {entry} in an executable"),
+        }
+    }
+
+    /// Whether arguments of these types, which fill their shapes or do not, can be given to an entry point.
+    pub(crate) fn check(&self, entry: usize, found: Vec<Type>, regular: bool) -> Result<(), RunError> {
+        let (params, _) = self.types(entry);
         // Boxes of any shape look the same; what they contain is the layout's business.
         let plain = |ty: &Type| match ty.scalar {
             Scalar::Box(_) => Type { scalar: Scalar::Box(ShapeId(0)), ..*ty },
             Scalar::Real | Scalar::Int | Scalar::Bool => *ty,
         };
-        if !found.iter().map(plain).eq(point.params.iter().map(plain)) || !arguments.iter().all(Leaf::is_regular) {
-            return Err(RunError::Arguments { expected: point.params.clone(), found });
+        if regular && found.iter().map(plain).eq(params.iter().map(plain)) {
+            Ok(())
+        } else {
+            Err(RunError::Arguments { expected: params.to_vec(), found })
         }
+    }
+
+    /// Calls an entry point.
+    pub fn call(&self, entry: usize, arguments: &[Leaf]) -> Result<Vec<Leaf>, RunError> {
+        let Some(point) = self.entries.get(entry) else {
+            gradus_source::bug!("no entry {entry} in an executable");
+        };
+        self.check(entry, arguments.iter().map(Leaf::ty).collect(), arguments.iter().all(Leaf::is_regular))?;
         let inputs: Vec<Slot> = arguments.iter().map(Leaf::slot).collect();
         let mut outputs = vec![Slot::integer(0); point.results.len()];
         // The types have just been compared, and the arguments outlive the call.

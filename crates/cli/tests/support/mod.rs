@@ -1,5 +1,7 @@
 //! What the tests of the command line share: running the binary in a folder of its own.
 
+#![allow(dead_code)] // Each test file uses its own part.
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -29,9 +31,18 @@ impl Folder {
     }
 
     pub fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_gradus"))
-            .args(arguments)
+        self.run_command(Command::new(env!("CARGO_BIN_EXE_gradus")).args(arguments), input)
+    }
+
+    /// With an environment variable set.
+    pub fn run_where(&self, variable: &str, value: &str, arguments: &[&str]) -> Ran {
+        self.run_command(Command::new(env!("CARGO_BIN_EXE_gradus")).args(arguments).env(variable, value), "")
+    }
+
+    fn run_command(&self, command: &mut Command, input: &str) -> Ran {
+        let mut child = command
             .current_dir(&self.0)
+            .env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

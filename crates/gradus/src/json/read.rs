@@ -6,7 +6,7 @@ use crate::value::{quoted, Parts, Reals};
 use crate::Value;
 use gradus_core::traverse::with_stack;
 use gradus_core::Type;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::cell::RefCell;
 use std::fmt;
 
@@ -28,7 +28,16 @@ impl fmt::Display for JsonError {
 }
 
 pub fn read(text: &[u8], ty: &Type, schema: &Schema) -> Result<Value, JsonError> {
-    let reader = Reader { schema, misfit: RefCell::new(None) };
+    read_with(text, ty, schema, false)
+}
+
+/// The same, but fields that a record does not have are passed over.
+pub fn read_loosely(text: &[u8], ty: &Type, schema: &Schema) -> Result<Value, JsonError> {
+    read_with(text, ty, schema, true)
+}
+
+fn read_with(text: &[u8], ty: &Type, schema: &Schema, loosely: bool) -> Result<Value, JsonError> {
+    let reader = Reader { schema, loosely, misfit: RefCell::new(None) };
     let mut json = serde_json::Deserializer::from_slice(text);
     json.disable_recursion_limit(); // every level goes through `Node`, which grows the stack
     let value = Node { reader: &reader, ty, place: Place::Root }.deserialize(&mut json);
@@ -41,6 +50,8 @@ pub fn read(text: &[u8], ty: &Type, schema: &Schema) -> Result<Value, JsonError>
 
 struct Reader<'a> {
     schema: &'a Schema<'a>,
+    /// Whether objects may have more fields than records.
+    loosely: bool,
     /// Why we stopped, if it was not the JSON's fault: serde's errors carry only text.
     misfit: RefCell<Option<Misfit>>,
 }
@@ -258,6 +269,10 @@ impl<'de> Visitor<'de> for Node<'_> {
                 while let Some(key) = map.next_key::<String>()? {
                     let at = fields.iter().position(|field| fits(field, &key));
                     let Some((ty, part)) = at.and_then(|i| Some((types.get(i)?, parts.get_mut(i)?))) else {
+                        if self.reader.loosely {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
                         return Err(self.found(format!("a field {key}")));
                     };
                     if part.is_some() {

@@ -160,14 +160,14 @@ fn build(source: &Source, key: &str, library: &PathBuf, options: &Options) -> Re
         }
         other => other,
     };
-    let output =
-        output.map_err(|e| CompileError::NoCompiler { compiler: options.compiler.clone(), reason: e.to_string() })?;
     let keep = std::env::var_os("GRADUS_KEEP_C").is_some();
     if keep {
         let _ = std::fs::rename(&c, options.cache.join(format!("{key}.c")));
     } else {
         let _ = std::fs::remove_file(&c);
     }
+    let output =
+        output.map_err(|e| CompileError::NoCompiler { compiler: options.compiler.clone(), reason: e.to_string() })?;
     if !output.status.success() {
         return Err(CompileError::Refused {
             compiler: options.compiler.clone(),

@@ -1,0 +1,115 @@
+//! Values on their way into compiled code and out of it.
+
+use crate::json::array_at;
+use crate::schema::{Schema, Shape};
+use crate::value::{Parts, Reals};
+use crate::Value;
+use gradus_core::traverse::with_stack;
+use gradus_core::Type;
+use gradus_native::{Argument, Data, Layout, Leaf};
+
+/// The tags of the constructors of `list`.
+const EMPTY: usize = 0;
+const CONS: usize = 1;
+
+/// The flat form of a value that fits the type. Blocks of reals stay where they are.
+pub fn flatten<'a>(value: &'a Value, ty: &Type, layout: &Layout, schema: &Schema, leaves: &mut Vec<Argument<'a>>) {
+    with_stack(|| match (layout, value, &*schema.shape(ty)) {
+        (Layout::Array(_), Value::Reals(block), _) => {
+            leaves.push(Argument::Reals { dims: block.shape(), data: block.data() });
+        }
+        (Layout::Tuple(layouts), Value::Tuple(parts), Shape::Tuple(types)) => {
+            for ((part, ty), layout) in parts.iter().zip(types.iter()).zip(layouts) {
+                flatten(part, ty, layout, schema, leaves);
+            }
+        }
+        (Layout::Tuple(layouts), Value::Record { parts, .. }, Shape::Record { types, .. }) => {
+            for ((part, ty), layout) in parts.iter().zip(types.iter()).zip(layouts) {
+                flatten(part, ty, layout, schema, leaves);
+            }
+        }
+        (layout, value, _) => match layout.flatten(&to_data(value, ty, schema)) {
+            Ok(flat) => leaves.extend(flat.into_iter().map(Argument::Owned)),
+            Err(_) => gradus_source::bug!("a value that does not fit its type"),
+        },
+    })
+}
+
+fn to_data(value: &Value, ty: &Type, schema: &Schema) -> Data {
+    let all = |parts: &[Value], types: &[Type]| -> Vec<Data> {
+        parts.iter().zip(types).map(|(part, ty)| to_data(part, ty, schema)).collect()
+    };
+    with_stack(|| match (value, &*schema.shape(ty)) {
+        (Value::Unit, _) => Data::Unit,
+        (Value::Bool(b), _) => Data::Bool(*b),
+        (Value::Int(i), _) => Data::Int(*i),
+        (Value::Real(x), _) => Data::Real(*x),
+        (Value::String(_), _) => Data::Unit,
+        (Value::Reals(block), _) => Data::Reals { dims: block.shape().to_vec(), data: block.data().to_vec() },
+        (Value::Tuple(parts), Shape::Tuple(types)) => Data::Tuple(all(parts, types)),
+        (Value::Record { parts, .. }, Shape::Record { types, .. }) => Data::Tuple(all(parts, types)),
+        (Value::Variant { constructor, parts }, Shape::Variant { constructors, .. }) => {
+            match constructors.iter().enumerate().find(|(_, (name, _))| name == constructor) {
+                Some((tag, (_, types))) => Data::Variant { tag, args: all(parts, types) },
+                None => gradus_source::bug!("a constructor that the type does not have"),
+            }
+        }
+        (Value::List(parts), Shape::List(element)) => {
+            let empty = Data::Variant { tag: EMPTY, args: Vec::new() };
+            let cons = |tail, head| Data::Variant { tag: CONS, args: vec![to_data(head, element, schema), tail] };
+            parts.iter().rev().fold(empty, cons)
+        }
+        (Value::Array(parts), Shape::Array(element)) => {
+            Data::Array(parts.iter().map(|part| to_data(part, element, schema)).collect())
+        }
+        _ => gradus_source::bug!("a value that does not fit its type"),
+    })
+}
+
+/// The value of a type with this flat form.
+pub fn unflatten(leaves: Vec<Leaf>, ty: &Type, layout: &Layout, schema: &Schema) -> Value {
+    match layout.unflatten(&mut leaves.into_iter()) {
+        Ok(data) => from_data(data, ty, schema),
+        Err(_) => gradus_source::bug!("a result that does not have its type"),
+    }
+}
+
+fn from_data(data: Data, ty: &Type, schema: &Schema) -> Value {
+    let all = |items: Vec<Data>, types: &[Type]| -> Parts {
+        items.into_iter().zip(types).map(|(item, ty)| from_data(item, ty, schema)).collect()
+    };
+    with_stack(|| match (data, &*schema.shape(ty)) {
+        (Data::Unit, _) => Value::Unit,
+        (Data::Bool(b), _) => Value::Bool(b),
+        (Data::Int(i), _) => Value::Int(i),
+        (Data::Real(x), _) => Value::Real(x),
+        (Data::Reals { dims, data }, _) => match Reals::new(dims, data) {
+            Some(block) => Value::Reals(block),
+            None => gradus_source::bug!("an array that does not fill its shape"),
+        },
+        (Data::Tuple(items), Shape::Tuple(types)) => Value::Tuple(all(items, types)),
+        (Data::Tuple(items), Shape::Record { fields, types }) => {
+            Value::Record { fields: fields.clone(), parts: all(items, types) }
+        }
+        (Data::Variant { tag, args }, Shape::Variant { constructors, .. }) => match constructors.get(tag) {
+            Some((constructor, types)) => Value::Variant { constructor: constructor.clone(), parts: all(args, types) },
+            None => gradus_source::bug!("a tag that the type does not have"),
+        },
+        (Data::Variant { args, .. }, Shape::List(element)) => {
+            let mut items = Vec::new();
+            let mut rest = args;
+            while let Ok([head, tail]) = <[Data; 2]>::try_from(rest) {
+                items.push(from_data(head, element, schema));
+                rest = match tail {
+                    Data::Variant { args, .. } => args,
+                    _ => Vec::new(),
+                };
+            }
+            Value::List(items.into())
+        }
+        (Data::Array(items), Shape::Array(element)) => {
+            array_at(element, items.into_iter().map(|item| from_data(item, element, schema)).collect())
+        }
+        _ => gradus_source::bug!("a result that does not have its type"),
+    })
+}
