@@ -1,5 +1,7 @@
 //! The commands, one file each.
 
+pub mod bench;
+pub mod build;
 pub mod call;
 pub mod check;
 pub mod eval;

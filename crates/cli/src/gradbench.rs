@@ -151,7 +151,8 @@ fn success(measured: &Measured) -> Result<Fields, String> {
     let output = write(&measured.value).map_err(|error| error.to_string())?;
     let compilation = Some(measured.compilation).filter(|took| !took.is_zero()).map(|took| ("compile", took));
     let runs = measured.runs.iter().map(|took| ("evaluate", *took));
-    let timings = timings(compilation.into_iter().chain(runs));
+    let cpu = measured.cpu.map(|least| ("least_cpu", least));
+    let timings = timings(compilation.into_iter().chain(runs).chain(cpu));
     Ok(format!(",\"success\":true,\"output\":{output},\"timings\":{timings}"))
 }
 

@@ -91,6 +91,10 @@ fn dispatch(cli: &Cli, output: &Output) -> Done {
         Command::Trace { point } => commands::trace::trace(point, options, output),
         Command::Fmt { files, check, stdin } => commands::fmt::fmt(files, *check, *stdin, output),
         Command::Test { files } => commands::test::test(files, options, output),
+        Command::Build { file, functions, grad, to } => {
+            commands::build::build(file, functions, *grad, to, options, output)
+        }
+        Command::Bench { point, seconds } => commands::bench::bench(point, *seconds, options, output),
         Command::Gradbench { dir } => commands::gradbench::serve(dir, options),
         Command::Repl { file } => commands::repl::repl(file.as_deref(), options, output),
     }

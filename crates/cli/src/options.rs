@@ -122,6 +122,34 @@ pub enum Command {
         /// Files, or folders to look for `.gr` files in (the present folder by default)
         files: Vec<PathBuf>,
     },
+    /// Write functions of a program as C, or compile them to a shared library
+    #[command(after_help = "Example: gradus build examples/descent.gr predict --grad -o model.so\n\n\
+                            The header model.h beside it declares `model_predict` and says what goes into which slot.")]
+    Build {
+        /// The program
+        file: PathBuf,
+        /// Functions of the program
+        #[arg(required = true)]
+        functions: Vec<String>,
+        /// Also value and gradient by the first parameter, as NAME_grad
+        #[arg(long)]
+        grad: bool,
+        /// The C file (.c) or shared library (.so); the header gets the same name with .h
+        #[arg(short = 'o', long = "output", value_name = "PATH", required = true)]
+        to: PathBuf,
+    },
+    /// Measure a function and its gradient at a point
+    #[command(
+        after_help = "Times are those of the fastest run, in nanoseconds. `first_result_ms` goes from the source text to the first gradient, \
+                            `peak_bytes` is the memory that a gradient needs beyond what was in use before."
+    )]
+    Bench {
+        #[command(flatten)]
+        point: Point,
+        /// How long to measure the function, and its gradient
+        #[arg(long, default_value_t = 0.5, value_name = "S")]
+        seconds: f64,
+    },
     /// Serve the GradBench protocol on standard input and output, for a folder of modules
     #[command(
         after_help = "Each message is one line of JSON, and so is each answer. A `define` of module M loads M.gr from the \

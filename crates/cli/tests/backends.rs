@@ -93,3 +93,23 @@ fn a_missing_compiler_names_the_alternative() {
     let ran = folder.run_where("CC", "there-is-no-such-compiler", &["eval", "0.125 * 3.0", "--backend", "c"]);
     ran.exits(1).says("there-is-no-such-compiler").says("--backend reference");
 }
+
+#[test]
+fn bench_measures_a_function_and_its_gradient() {
+    let folder = folder("bench");
+    let at = "{\"slope\": 1, \"offset\": 0}";
+    for backend in BACKENDS {
+        let words = ["bench", "line.gr", "loss", "--at", at, "--backend", backend, "--seconds", "0.01"];
+        let text = folder.run(&words).exits(0).out();
+        assert!(text.contains("times the function"), "{text}");
+        let json = folder.run(&[&words[..], &["--format", "json"]].concat()).exits(0).out();
+        let fields: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let number = |name: &str| fields[name].as_f64().unwrap_or(-1.0);
+        for name in ["primal_ns", "gradient_ns", "ratio", "first_result_ms", "threads"] {
+            assert!(number(name) > 0.0, "{name}: {json}");
+        }
+        assert!((number("ratio") * number("primal_ns") / number("gradient_ns") - 1.0).abs() < 1e-9);
+        assert!(fields.get("peak_bytes").is_some() && fields["backend"] == backend);
+    }
+    folder.run(&["bench", "line.gr", "predict", "--at", at]).exits(2);
+}

@@ -5,7 +5,7 @@ mod values;
 use crate::error::DriverError;
 use crate::evaluate::Input;
 use crate::function::Argument;
-use crate::options::{Backend, Domain, Kinks, Options};
+use crate::options::{Domain, Kinks, Options};
 use crate::pipeline;
 use crate::program::DataValues;
 use crate::{Error, Program, Value};
@@ -234,15 +234,5 @@ fn not_compiled(options: &Options) -> Option<&'static str> {
         (_, _, _, Some(_), _) => Some("--max-memory"),
         (_, _, _, _, Some(_)) => Some("--max-steps"),
         (None, Kinks::Ignore, Domain::Ieee, None, None) => None,
-    }
-}
-
-impl Backend {
-    /// Whether programs are compiled to machine code.
-    pub fn compiles(self) -> bool {
-        match self {
-            Backend::Reference => false,
-            Backend::Native | Backend::C => true,
-        }
     }
 }

@@ -21,6 +21,7 @@
 //! - [`Error`] carries diagnostics with stable codes and places.
 //! - [`pipeline`] is the list of the passes.
 
+mod build;
 mod compiled;
 pub mod convert;
 pub mod data;
@@ -50,6 +51,7 @@ mod trace;
 mod transform;
 pub mod value;
 
+pub use build::CLibrary;
 pub use engine::Engine;
 pub use error::{Error, Report};
 pub use evaluate::{Evaluator, Input};

@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::evaluate::{Evaluator, Input};
 use crate::function::Argument;
 use crate::{Error, Function, Value};
+use gradus_runtime::clock::cpu_time;
 use std::time::{Duration, Instant};
 
 /// How often to run: until there were so many runs, and they took so long together.
@@ -21,6 +22,8 @@ pub struct Measured {
     /// What compilation took; nothing if the code was there already, or nothing is compiled.
     pub compilation: Duration,
     pub runs: Vec<Duration>,
+    /// The processor's time for the cheapest run, where it is known: other work on the machine does not count in it.
+    pub cpu: Option<Duration>,
 }
 
 impl Measured {
@@ -61,9 +64,9 @@ impl Function {
         repeat: Repeat,
     ) -> Result<Measured, Error> {
         let prepared = evaluator.prepare(self.definition(), inputs)?;
-        let (held, runs) = repeat.times(|| evaluator.run(prepared.clone()))?;
+        let (held, times) = repeat.times(|| evaluator.run(prepared.clone()))?;
         let value = evaluator.plain(&held, self.result());
-        Ok(Measured { value, compilation: Duration::ZERO, runs })
+        Ok(Measured { value, compilation: Duration::ZERO, runs: times.runs, cpu: times.cpu })
     }
 
     fn measure_code(&self, compiled: &mut Compiled, inputs: &[Input], repeat: Repeat) -> Result<Measured, Error> {
@@ -72,25 +75,75 @@ impl Function {
         let code = compiled.function(self.definition(), inputs, self.result())?;
         let compilation = if known { Duration::ZERO } else { began.elapsed() };
         let mut call = compiled.call(&code, inputs)?;
-        let ((), runs) = repeat.times(|| compiled.run_call(&mut call))?;
+        let ((), times) = repeat.times(|| compiled.run_call(&mut call))?;
         let value = compiled.result(&code, &call, self.result());
-        Ok(Measured { value, compilation, runs })
+        Ok(Measured { value, compilation, runs: times.runs, cpu: times.cpu })
     }
+
+    /// The least time that a run takes, in nanoseconds, from as many as fit in `seconds`. Short functions are run in batches, so that looking at
+    /// the clock does not count.
+    pub fn least_time(&self, arguments: &[Argument], seconds: f64) -> Result<f64, Error> {
+        self.check_call(arguments)?;
+        let inputs: Vec<Input> =
+            arguments.iter().zip(self.params()).map(|(argument, ty)| Input { argument, ty }).collect();
+        self.with_engine(|engine| match engine {
+            Engine::Reference(evaluator) => {
+                let prepared = evaluator.prepare(self.definition(), &inputs)?;
+                least_time(seconds, || evaluator.run(prepared.clone()).map(|_| ()))
+            }
+            Engine::Compiled(compiled) => {
+                let code = compiled.function(self.definition(), &inputs, self.result())?;
+                let mut call = compiled.call(&code, &inputs)?;
+                least_time(seconds, || compiled.run_call(&mut call))
+            }
+        })
+    }
+}
+
+fn least_time(seconds: f64, mut work: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+    /// What a batch should take, so that a look at the clock is a small part of it.
+    const BATCH: Duration = Duration::from_micros(20);
+    let begin = Instant::now();
+    let (mut batch, mut least) = (1u64, f64::INFINITY);
+    loop {
+        let began = Instant::now();
+        for _ in 0..batch {
+            work()?;
+        }
+        let took = began.elapsed();
+        least = least.min(took.as_nanos() as f64 / batch as f64);
+        if took < BATCH {
+            batch *= 2;
+        } else if begin.elapsed().as_secs_f64() >= seconds {
+            return Ok(least);
+        }
+    }
+}
+
+struct Times {
+    runs: Vec<Duration>,
+    cpu: Option<Duration>,
 }
 
 impl Repeat {
     /// The last result of `work` and the time of each run.
-    fn times<T>(self, mut work: impl FnMut() -> Result<T, Error>) -> Result<(T, Vec<Duration>), Error> {
+    fn times<T>(self, mut work: impl FnMut() -> Result<T, Error>) -> Result<(T, Times), Error> {
         let mut runs = Vec::new();
         let mut total = Duration::ZERO;
+        let mut cpu: Option<Duration> = None;
         loop {
+            let cpu_began = cpu_time();
             let began = Instant::now();
             let result = work()?;
             let took = began.elapsed();
+            if let (Some(began), Some(ended)) = (cpu_began, cpu_time()) {
+                let spent = ended.saturating_sub(began);
+                cpu = Some(cpu.map_or(spent, |least| least.min(spent)));
+            }
             runs.push(took);
             total += took;
             if runs.len() as u64 >= self.min_runs && total.as_secs_f64() >= self.min_seconds {
-                return Ok((result, runs));
+                return Ok((result, Times { runs, cpu }));
             }
         }
     }

@@ -15,6 +15,25 @@ pub enum Backend {
     C,
 }
 
+impl Backend {
+    /// As the command line calls it.
+    pub fn key(self) -> &'static str {
+        match self {
+            Backend::Reference => "reference",
+            Backend::Native => "native",
+            Backend::C => "c",
+        }
+    }
+
+    /// Whether programs are compiled to machine code.
+    pub fn compiles(self) -> bool {
+        match self {
+            Backend::Reference => false,
+            Backend::Native | Backend::C => true,
+        }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub backend: Backend,

@@ -5,6 +5,7 @@
 //!                                   └──lower──▶ flow ──code──▶ machine code
 //! ```
 
+use crate::build::CLibrary;
 use crate::error::DriverError;
 use crate::loader::Loader;
 use crate::modules::{self, Main, Modules};
@@ -17,8 +18,9 @@ use gradus_native::flow::{FunctionId, Module};
 use gradus_native::lower::Signature;
 use gradus_native::Executable;
 use gradus_reference::Machine;
-use gradus_source::{Diagnostic, SourceFile, SourceMap};
+use gradus_source::{Diagnostic, SourceFile, SourceMap, Span};
 use rustc_hash::FxHashMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
@@ -141,6 +143,23 @@ pub fn code(module: &Module, entries: &[FunctionId], backend: Backend) -> Result
         Backend::Native => Err(Box::new(DriverError::NoSuchBackend { name: "native" }.diagnostic())),
         Backend::Reference => gradus_source::bug!("the reference evaluator compiles nothing"),
     }
+}
+
+/// Flow functions as C text under these names. Failures are told with lines and columns.
+pub fn c_library(module: &Module, entries: &[(FunctionId, String)], sources: &SourceMap) -> CLibrary {
+    let place = |span: Span| {
+        let file = sources.file(span.file)?;
+        let position = file.position(span.start);
+        Some(format!("{}:{}:{}", file.name, position.line, position.column))
+    };
+    let source = gradus_native::c::emit(module, entries).located(&place);
+    CLibrary { code: source.code, header: source.header }
+}
+
+/// C text to a shared library.
+pub fn compile_c(code: &str, to: &Path) -> Result<(), Box<Diagnostic>> {
+    let options = gradus_native::c::Options::default();
+    gradus_native::c::library(code, to, &options).map_err(|error| Box::new(error.diagnostic()))
 }
 
 impl Linked {

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)] // The calling convention is a foreign one: slots hold raw pointers to array data.
 
+pub mod clock;
 pub mod slot;
 
 /// The beginning of every C file: memory, failure, the mathematics that C lacks.

@@ -4,7 +4,7 @@ use super::emit::{Site, Source};
 use gradus_runtime::slot::{Entry, Release, SetStack, Slot};
 use gradus_source::Diagnostic;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// How to compile.
@@ -147,34 +147,46 @@ fn build(source: &Source, key: &str, library: &PathBuf, options: &Options) -> Re
     let own = options.cache.join(format!("{key}.{}.{:?}", std::process::id(), std::thread::current().id()));
     let (c, so) = (own.with_extension("c"), own.with_extension("so"));
     std::fs::write(&c, &source.code).map_err(|e| cache_error(&c, e))?;
-    let run = Command::new(&options.compiler)
-        .args(&options.flags)
-        .arg(&c)
-        .arg("-o")
-        .arg(&so)
-        .args(["-lmvec", "-lm"])
-        .output();
-    let output = match run {
-        Ok(output) if !output.status.success() && String::from_utf8_lossy(&output.stderr).contains("mvec") => {
-            Command::new(&options.compiler).args(&options.flags).arg(&c).arg("-o").arg(&so).arg("-lm").output()
-        }
-        other => other,
-    };
+    let compiled = run_compiler(&c, &so, options);
     let keep = std::env::var_os("GRADUS_KEEP_C").is_some();
     if keep {
         let _ = std::fs::rename(&c, options.cache.join(format!("{key}.c")));
     } else {
         let _ = std::fs::remove_file(&c);
     }
+    compiled?;
+    std::fs::rename(&so, library).map_err(|e| cache_error(library, e))
+}
+
+/// Compiles C code to a shared library of the caller's choice.
+pub fn library(code: &str, to: &Path, options: &Options) -> Result<(), CompileError> {
+    let c = std::env::temp_dir().join(format!("gradus-{}.c", std::process::id()));
+    std::fs::write(&c, code).map_err(|e| CompileError::Cache { path: c.clone(), reason: e.to_string() })?;
+    let compiled = run_compiler(&c, to, options);
+    let _ = std::fs::remove_file(&c);
+    compiled
+}
+
+fn run_compiler(c: &Path, so: &Path, options: &Options) -> Result<(), CompileError> {
+    let run = |libraries: &[&str]| {
+        Command::new(&options.compiler).args(&options.flags).arg(c).arg("-o").arg(so).args(libraries).output()
+    };
+    let output = match run(&["-lmvec", "-lm"]) {
+        // Not every system has vector mathematics.
+        Ok(output) if !output.status.success() && String::from_utf8_lossy(&output.stderr).contains("mvec") => {
+            run(&["-lm"])
+        }
+        other => other,
+    };
     let output =
         output.map_err(|e| CompileError::NoCompiler { compiler: options.compiler.clone(), reason: e.to_string() })?;
-    if !output.status.success() {
-        return Err(CompileError::Refused {
-            compiler: options.compiler.clone(),
-            output: String::from_utf8_lossy(&output.stderr).into_owned(),
-        });
+    if output.status.success() {
+        return Ok(());
     }
-    std::fs::rename(&so, library).map_err(|e| cache_error(library, e))
+    Err(CompileError::Refused {
+        compiler: options.compiler.clone(),
+        output: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
 }
 
 fn load(source: &Source, entries: &[String], path: &PathBuf) -> Result<Compiled, CompileError> {

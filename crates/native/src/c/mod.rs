@@ -4,8 +4,9 @@ mod blocks;
 mod cells;
 mod compile;
 mod emit;
+mod located;
 mod loops;
 mod scalars;
 
-pub use compile::{compile, CompileError, Compiled, Options};
+pub use compile::{compile, library, CompileError, Compiled, Options};
 pub use emit::{emit, is_recursive, Site, Source, FIRST_SITE, STACK};

@@ -1,0 +1,75 @@
+//! `gradus bench FILE FUNC --at VALUE`: what a function costs, and its gradient.
+
+use crate::arguments::Application;
+use crate::options::Point;
+use crate::output::{Done, Output};
+use gradus::{Options, Repeat};
+use std::time::Instant;
+
+/// Compiled code runs on the thread that calls it.
+const THREADS: u64 = 1;
+
+pub fn bench(point: &Point, seconds: f64, options: Options, output: &Output) -> Done {
+    let backend = options.backend.key();
+    let began = Instant::now();
+    let program = super::load(&point.file, options, output)?;
+    let application = Application::read(&program, &point.function, &point.at, "--at")?;
+    let (function, arguments) = (&application.function, application.arguments());
+    let gradient = function.value_and_grad(point.wrt)?;
+    let once = Repeat { min_runs: 1, min_seconds: 0.0 };
+    gradient.measure(&arguments, once)?;
+    let first_result_ms = began.elapsed().as_secs_f64() * 1e3;
+    let before = memory::start();
+    gradient.measure(&arguments, once)?;
+    let peak_bytes = before.and_then(memory::peak);
+    let primal_ns = function.least_time(&arguments, seconds)?;
+    let gradient_ns = gradient.least_time(&arguments, seconds)?;
+    let ratio = gradient_ns / primal_ns;
+    if output.is_json() {
+        return output.line(
+            serde_json::json!({
+                "primal_ns": primal_ns, "gradient_ns": gradient_ns, "ratio": ratio, "first_result_ms": first_result_ms,
+                "peak_bytes": peak_bytes, "backend": backend, "threads": THREADS,
+            })
+            .to_string(),
+        );
+    }
+    output.line(format!("backend       {backend}, {THREADS} thread"))?;
+    output.line(format!("function      {}", duration(primal_ns)))?;
+    output.line(format!("gradient      {} ({ratio:.2} times the function)", duration(gradient_ns)))?;
+    output.line(format!("first result  {first_result_ms:.1} ms after reading the source"))?;
+    output.line(match peak_bytes {
+        Some(bytes) => format!("memory        {:.1} MB at most for a gradient", bytes as f64 / 1e6),
+        None => "memory        not known on this system".into(),
+    })
+}
+
+/// A time in the unit that suits it.
+fn duration(nanoseconds: f64) -> String {
+    match nanoseconds {
+        ns if ns < 1e4 => format!("{ns:.1} ns"),
+        ns if ns < 1e7 => format!("{:.1} us", ns / 1e3),
+        ns if ns < 1e10 => format!("{:.1} ms", ns / 1e6),
+        ns => format!("{:.2} s", ns / 1e9),
+    }
+}
+
+/// The memory of this process, as Linux tells it.
+mod memory {
+    /// What is in use now; the peak is counted anew from here.
+    pub fn start() -> Option<u64> {
+        std::fs::write("/proc/self/clear_refs", "5").ok()?;
+        field("VmRSS:")
+    }
+
+    /// How much more there was at some time since then.
+    pub fn peak(before: u64) -> Option<u64> {
+        Some(field("VmHWM:")?.saturating_sub(before))
+    }
+
+    fn field(name: &str) -> Option<u64> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+    }
+}

@@ -1,0 +1,100 @@
+//! `gradus build`: the C program of docs/native.md, compiled and run, and arrays, data and failures through the same convention.
+
+mod support;
+
+use std::process::Command;
+use support::Folder;
+
+fn root() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The first block of this language in the documentation.
+fn documented(language: &str) -> String {
+    let text = std::fs::read_to_string(root().join("docs/native.md")).expect("the documentation");
+    let (_, after) = text.split_once(&format!("```{language}\n")).expect("a block");
+    after.split_once("```").expect("its end").0.to_string()
+}
+
+/// Compiles `main.c` with some more files and gives what it prints.
+fn compile_and_run(folder: &Folder, files: &[&str]) -> String {
+    let program = folder.path().join("main");
+    let compiled = Command::new("cc")
+        .current_dir(folder.path())
+        .args(["-w", "main.c"])
+        .args(files)
+        .args(["-o", "main", "-lmvec", "-lm"])
+        .output()
+        .expect("a C compiler");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    let ran = Command::new(program).current_dir(folder.path()).output().expect("runs");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    String::from_utf8_lossy(&ran.stdout).into_owned()
+}
+
+#[test]
+fn the_documented_program_runs() {
+    for kind in ["c", "so"] {
+        let folder =
+            Folder::new(&format!("build-{kind}")).with("model.gr", documented("ocaml")).with("main.c", documented("c"));
+        let library = format!("model.{kind}");
+        folder.run(&["build", "model.gr", "loss", "--grad", "-o", &library]).exits(0).says("wrote model.h");
+        assert_eq!(compile_and_run(&folder, &[&format!("./{library}")]), "100, gradient (-400, 200)\n");
+    }
+}
+
+const MIXED: &str = "type shape = Dot | Box of real * real\n\
+                     data scale : real from \"scale.json\"\n\
+                     let double (a : real[]) : real[] = map (fun x -> scale * x) a\n\
+                     let area s = match s with Dot -> 0.0 | Box (w, h) -> w * h\n\
+                     let pick (a : real[]) (i : int) : real = a.(i)\n";
+
+const MIXED_MAIN: &str = "#include \"mixed.h\"\n#include <stdio.h>\n#include <string.h>\n\
+    int main(void) {\n\
+      double numbers[3] = {1, 2, 3};\n\
+      gradus_slot in[3], out[1];\n\
+      memset(in, 0, sizeof in);\n\
+      in[0].value.data = numbers; in[0].dims[0] = 3;\n\
+      in[1].value.real = 2.5;\n\
+      if (mixed_double(in, out)) return 1;\n\
+      double *doubled = out[0].value.data;\n\
+      printf(\"%g %g %g of %d\\n\", doubled[0], doubled[1], doubled[2], (int)out[0].dims[0]);\n\
+      gradus_release(&out[0]);\n\
+      gradus_slot shape[3] = {{.value.integer = 1}, {.value.real = 2}, {.value.real = 3}};\n\
+      if (mixed_area(shape, out)) return 1;\n\
+      printf(\"%g\\n\", out[0].value.real);\n\
+      in[1].value.integer = 7;\n\
+      int code = mixed_pick(in, out);\n\
+      printf(\"%d %s\\n\", code != 0, gradus_failure(code));\n\
+      return 0;\n\
+    }\n";
+
+#[test]
+fn arrays_data_variants_and_failures() {
+    let folder = Folder::new("build-mixed").with("mixed.gr", MIXED).with("scale.json", "9").with("main.c", MIXED_MAIN);
+    folder.run(&["build", "mixed.gr", "double", "area", "pick", "-o", "mixed.c"]).exits(0);
+    let header = std::fs::read_to_string(folder.path().join("mixed.h")).expect("a header");
+    for part in [
+        "in[0]: real[], argument 1",
+        "in[1]: real, data scale",
+        "out[0]: real[], result",
+        "argument 1, Box, component 2",
+    ] {
+        assert!(header.contains(part), "{part} is not in\n{header}");
+    }
+    let printed = compile_and_run(&folder, &["mixed.c"]);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines[..2], ["2.5 5 7.5 of 3", "6"], "{printed}");
+    assert!(lines[2].starts_with("1 ") && lines[2].contains("index") && lines[2].contains("mixed.gr:5:"), "{printed}");
+}
+
+#[test]
+fn mistakes() {
+    let folder = Folder::new("build-mistakes").with("m.gr", "let f (x : real) = x\nlet s = \"text\"\n");
+    folder.run(&["build", "m.gr", "f", "-o", "m.txt"]).exits(2).says(".so");
+    folder.run(&["build", "m.gr", "-o", "m.c"]).exits(2);
+    folder.run(&["build", "m.gr", "g", "-o", "m.c"]).exits(1).says("`g`");
+    folder.run(&["build", "m.gr", "(fun x -> x + 1.0)", "-o", "m.c"]).exits(1).says("plain name");
+    folder.run(&["build", "m.gr", "s", "-o", "m.c"]).exits(1).says("E0801");
+    folder.run(&["build", "m.gr", "f", "-o", "missing/m.c"]).exits(1).says("cannot write");
+}
