@@ -12,7 +12,7 @@ use crate::{Error, Program, Value};
 use gradus_core::build::At;
 use gradus_core::{Global, Symbol, Term, Type, Var};
 use gradus_native::lower::Signature;
-use gradus_native::{Call, Entry, Executable, Layout};
+use gradus_native::{Call, Entry, Executable, Layout, Limits};
 use gradus_source::Diagnostic;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -168,7 +168,10 @@ impl Compiled {
                 None => gradus_source::bug!("the data `{name}` was not loaded"),
             }
         }
-        Call::new(code.executable.clone(), code.entry, leaves).map_err(|error| self.stopped(&error))
+        let mut call = Call::new(code.executable.clone(), code.entry, leaves).map_err(|error| self.stopped(&error))?;
+        let Options { max_steps, max_memory, .. } = *self.program.options();
+        call.limits = Limits { max_steps, max_memory, interrupt: None };
+        Ok(call)
     }
 
     pub fn run_call(&self, call: &mut Call) -> Result<(), Error> {
@@ -226,13 +229,11 @@ fn entry(name: &str, term: &Term, ty: &Type) -> Entry {
 
 /// The option that only the reference evaluator heeds, if one is set.
 fn not_compiled(options: &Options) -> Option<&'static str> {
-    let Options { backend: _, mode, kinks, domain, max_memory, max_steps, optimise: _ } = options;
-    match (mode, kinks, domain, max_memory, max_steps) {
+    let Options { backend: _, mode, kinks, domain, max_memory: _, max_steps: _, optimise: _ } = options;
+    match (mode, kinks, domain) {
         (Some(_), ..) => Some("--ad"),
-        (_, Kinks::Warn | Kinks::Error, ..) => Some("--kinks"),
-        (_, _, Domain::Error, ..) => Some("--domain=error"),
-        (_, _, _, Some(_), _) => Some("--max-memory"),
-        (_, _, _, _, Some(_)) => Some("--max-steps"),
-        (None, Kinks::Ignore, Domain::Ieee, None, None) => None,
+        (_, Kinks::Warn | Kinks::Error, _) => Some("--kinks"),
+        (_, _, Domain::Error) => Some("--domain=error"),
+        (None, Kinks::Ignore, Domain::Ieee) => None,
     }
 }

@@ -152,9 +152,6 @@ pub enum DriverError {
         what: String,
         message: String,
     },
-    NoSuchBackend {
-        name: &'static str,
-    },
     /// A setting that compiled code does not heed.
     OnlyReference {
         option: &'static str,
@@ -291,10 +288,6 @@ impl DriverError {
             DriverError::UntestedRule { function, rule, reason, span } => {
                 Diagnostic::warning("W0511", format!("the {rule} rule of `{function}` could not be tested"))
                     .label(*span, reason.clone())
-            }
-            DriverError::NoSuchBackend { name } => {
-                Diagnostic::error("E0727", format!("the {name} backend is not built yet"))
-                    .help("use --backend c, or --backend reference")
             }
             DriverError::OnlyReference { option } => {
                 Diagnostic::error("E0810", format!("compiled code knows no {option}"))

@@ -6,7 +6,6 @@
 //! ```
 
 use crate::build::CLibrary;
-use crate::error::DriverError;
 use crate::loader::Loader;
 use crate::modules::{self, Main, Modules};
 use crate::options::{Backend, Options};
@@ -137,12 +136,12 @@ pub fn lower(core: &Program, entries: &[gradus_native::Entry]) -> Lowered {
 
 /// Machine code of flow functions, numbered as given.
 pub fn code(module: &Module, entries: &[FunctionId], backend: Backend) -> Result<Executable, Box<Diagnostic>> {
-    match backend {
-        Backend::C => Executable::with_c(module, entries, &gradus_native::c::Options::default())
-            .map_err(|error| Box::new(error.diagnostic())),
-        Backend::Native => Err(Box::new(DriverError::NoSuchBackend { name: "native" }.diagnostic())),
+    let backend = match backend {
+        Backend::C => gradus_native::Backend::C,
+        Backend::Native => gradus_native::Backend::Cranelift,
         Backend::Reference => gradus_source::bug!("the reference evaluator compiles nothing"),
-    }
+    };
+    Executable::new(module, entries, &backend.into()).map_err(|error| Box::new(error.diagnostic()))
 }
 
 /// Flow functions as C text under these names. Failures are told with lines and columns.

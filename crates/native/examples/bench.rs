@@ -5,10 +5,10 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use gradus_native::c::Options;
-use gradus_native::{compile, Leaf, Native};
+use gradus_native::{compile, Argument, Backend, Call, Leaf, Limits, Native};
 use gradus_runtime::slot::Slot;
 use std::process::Command;
+use std::rc::Rc;
 use support::{entry, file, root};
 
 type Gmm = unsafe extern "C" fn(
@@ -83,7 +83,7 @@ fn time_entry(native: &Native, at: usize, leaves: &[Leaf], results: &[bool]) -> 
     let slots: Vec<Slot> = leaves.iter().map(Leaf::slot).collect();
     let mut out = vec![Slot::integer(0); results.len()];
     time(|| unsafe {
-        native.executable.call_slots(at, &slots, &mut out).expect("runs");
+        native.executable.call_slots(at, &slots, &mut out, &Limits::default()).expect("runs");
         for (slot, array) in out.iter_mut().zip(results) {
             if *array {
                 native.executable.release(slot);
@@ -92,16 +92,80 @@ fn time_entry(native: &Native, at: usize, leaves: &[Leaf], results: &[bool]) -> 
     })
 }
 
-fn row(name: &str, hand: (f64, f64), ours: (f64, f64)) {
+/// Function and gradient on both backends, in nanoseconds.
+struct Ours {
+    c: (f64, f64),
+    cranelift: (f64, f64),
+}
+
+/// Compiled by both backends.
+struct Both {
+    c: Native,
+    cranelift: Native,
+}
+
+impl Both {
+    fn compile(path: &str, names: [&str; 2]) -> Both {
+        let program = file(&root().join(path));
+        let entries = names.map(|name| entry(&program, name));
+        let native = |backend: Backend| compile(&program, &entries, &backend.into()).expect("compiles");
+        Both { c: native(Backend::C), cranelift: native(Backend::Cranelift) }
+    }
+
+    /// Checks that both give these results, if they are known, or the same; then times function and gradient. `arrays` says which
+    /// results of the two are arrays.
+    fn time(&self, leaves: &[Leaf], known: [Option<Vec<f64>>; 2], arrays: [&[bool]; 2]) -> Ours {
+        for (at, known) in known.into_iter().enumerate() {
+            let results = |native: &Native| -> Vec<f64> {
+                native.call(at, leaves).expect("runs").iter().flat_map(reals).collect()
+            };
+            let expected = known.unwrap_or_else(|| results(&self.c));
+            close(&results(&self.c), &expected);
+            close(&results(&self.cranelift), &expected);
+        }
+        let times =
+            |native: &Native| (time_entry(native, 0, leaves, arrays[0]), time_entry(native, 1, leaves, arrays[1]));
+        Ours { c: times(&self.c), cranelift: times(&self.cranelift) }
+    }
+}
+
+fn heading() {
     println!(
-        "{name:24} {:>11.1} {:>11.1} {:>11.1} {:>11.1} {:>8.2} {:>8.2} {:>8.2}",
-        hand.0 / 1e3,
-        ours.0 / 1e3,
-        hand.1 / 1e3,
-        ours.1 / 1e3,
-        ours.0 / hand.0,
-        ours.1 / hand.1,
-        ours.1 / ours.0
+        "{:22} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} | {:>6} {:>6} {:>6} | {:>6} {:>6} | {:>6}",
+        "microseconds",
+        "hand f",
+        "C f",
+        "Clif f",
+        "hand g",
+        "C g",
+        "Clif g",
+        "C/hand",
+        "g/hand",
+        "g/f",
+        "Clif/C",
+        "g",
+        "g/f"
+    );
+}
+
+/// Times, then: C over hand-written for function and gradient, gradient over function; Cranelift over C for both, gradient over function.
+fn row(name: &str, hand: Option<(f64, f64)>, ours: &Ours) {
+    let us = |x: f64| format!("{:.1}", x / 1e3);
+    let (hand_f, hand_g) = hand.map_or((String::new(), String::new()), |(f, g)| (us(f), us(g)));
+    let over = |a: f64, b: Option<f64>| b.map_or(String::new(), |b| format!("{:.2}", a / b));
+    let Ours { c, cranelift } = ours;
+    println!(
+        "{name:22} {hand_f:>9} {:>9} {:>9} {hand_g:>9} {:>9} {:>9} | {:>6} {:>6} {:>6.2} | {:>6.2} {:>6.2} | {:>6.2}",
+        us(c.0),
+        us(cranelift.0),
+        us(c.1),
+        us(cranelift.1),
+        over(c.0, hand.map(|h| h.0)),
+        over(c.1, hand.map(|h| h.1)),
+        c.1 / c.0,
+        cranelift.0 / c.0,
+        cranelift.1 / c.1,
+        cranelift.1 / cranelift.0
     );
 }
 
@@ -135,7 +199,7 @@ fn main() {
             return show(path, name);
         }
     }
-    let options = Options::default();
+    let options = gradus_native::c::Options::default();
     let library = std::env::temp_dir().join(format!("gradus-bench-{}.so", std::process::id()));
     let status = Command::new(&options.compiler)
         .args(&options.flags)
@@ -147,22 +211,17 @@ fn main() {
         .expect("a C compiler");
     assert!(status.success());
     let hand = unsafe { libloading::Library::new(&library).expect("loads") };
-    println!(
-        "{:24} {:>11} {:>11} {:>11} {:>11} {:>8} {:>8} {:>8}",
-        "microseconds", "hand f", "gradus f", "hand grad", "gradus grad", "f", "grad", "grad/f"
-    );
-    gmm(&hand, &options);
-    lse(&hand, &options);
-    llsq(&hand, &options);
-    others(&options);
+    heading();
+    gmm(&hand);
+    lse(&hand);
+    llsq(&hand);
+    others();
     let _ = std::fs::remove_file(&library);
 }
 
-fn gmm(hand: &libloading::Library, options: &Options) {
+fn gmm(hand: &libloading::Library) {
     let f = unsafe { hand.get::<Gmm>(b"hand_gmm").expect("there") };
-    let program = file(&root().join("examples/gradbench/gmm.gr"));
-    let entries = [entry(&program, "objective"), entry(&program, "jacobian")];
-    let native = compile(&program, &entries, options).expect("compiles");
+    let both = Both::compile("examples/gradbench/gmm.gr", ["objective", "jacobian"]);
     let null = std::ptr::null_mut();
     for (d, k, n) in [(2, 5, 1000), (10, 25, 1000), (32, 10, 1000), (64, 25, 1000)] {
         let seed = &mut 7;
@@ -210,21 +269,14 @@ fn gmm(hand: &libloading::Library, options: &Options) {
             Leaf::matrix(k, d, q.clone()),
             Leaf::matrix(k, t, l.clone()),
         ];
-        close(&reals(&native.call(0, &leaves).expect("runs")[0]), &[value]);
-        let gradient = native.call(1, &leaves).expect("runs");
-        for (found, expected) in gradient.iter().zip([&ga, &gm, &gq, &gl]) {
-            close(&reals(found), expected);
-        }
-        let ours = (time_entry(&native, 0, &leaves, &[false]), time_entry(&native, 1, &leaves, &[true; 4]));
-        row(&format!("gmm d={d} k={k} n={n}"), hand_times, ours);
+        let ours = both.time(&leaves, [Some(vec![value]), Some([ga, gm, gq, gl].concat())], [&[false], &[true; 4]]);
+        row(&format!("gmm d={d} k={k} n={n}"), Some(hand_times), &ours);
     }
 }
 
-fn lse(hand: &libloading::Library, options: &Options) {
+fn lse(hand: &libloading::Library) {
     let f = unsafe { hand.get::<Lse>(b"hand_lse").expect("there") };
-    let program = file(&root().join("examples/gradbench/lse.gr"));
-    let native =
-        compile(&program, &[entry(&program, "primal"), entry(&program, "gradient")], options).expect("compiles");
+    let both = Both::compile("examples/gradbench/lse.gr", ["primal", "gradient"]);
     for n in [1_000_usize, 100_000, 1_000_000] {
         let x = vector(n, &mut 3);
         let mut adj = vec![0.0; n];
@@ -239,18 +291,14 @@ fn lse(hand: &libloading::Library, options: &Options) {
             }),
         );
         let leaves = [Leaf::reals(x.clone())];
-        close(&reals(&native.call(0, &leaves).expect("runs")[0]), &[value]);
-        close(&reals(&native.call(1, &leaves).expect("runs")[0]), &adj);
-        let ours = (time_entry(&native, 0, &leaves, &[false]), time_entry(&native, 1, &leaves, &[true]));
-        row(&format!("lse n={n}"), hand_times, ours);
+        let ours = both.time(&leaves, [Some(vec![value]), Some(adj)], [&[false], &[true]]);
+        row(&format!("lse n={n}"), Some(hand_times), &ours);
     }
 }
 
-fn llsq(hand: &libloading::Library, options: &Options) {
+fn llsq(hand: &libloading::Library) {
     let f = unsafe { hand.get::<Llsq>(b"hand_llsq").expect("there") };
-    let program = file(&root().join("examples/gradbench/llsq.gr"));
-    let native =
-        compile(&program, &[entry(&program, "primal"), entry(&program, "gradient")], options).expect("compiles");
+    let both = Both::compile("examples/gradbench/llsq.gr", ["primal", "gradient"]);
     for n in [64, 4096] {
         let m = 128;
         let x = vector(m, &mut 5);
@@ -266,45 +314,25 @@ fn llsq(hand: &libloading::Library, options: &Options) {
             }),
         );
         let leaves = [Leaf::reals(x.clone()), Leaf::Int(i64::from(n))];
-        close(&reals(&native.call(0, &leaves).expect("runs")[0]), &[value]);
-        close(&reals(&native.call(1, &leaves).expect("runs")[0]), &adj);
-        let ours = (time_entry(&native, 0, &leaves, &[false]), time_entry(&native, 1, &leaves, &[true]));
-        row(&format!("llsq n={n} m=128"), hand_times, ours);
+        let ours = both.time(&leaves, [Some(vec![value]), Some(adj)], [&[false], &[true]]);
+        row(&format!("llsq n={n} m=128"), Some(hand_times), &ours);
     }
 }
 
 /// What has no counterpart by hand: function and gradient alone.
-fn others(options: &Options) {
-    let program = file(&root().join("bench/native/kernels.gr"));
-    let entries = [entry(&program, "rosenbrock"), entry(&program, "rosenbrock_gradient")];
-    let native = compile(&program, &entries, options).expect("compiles");
-    let leaves = [Leaf::Real(0.3), Leaf::Real(0.7)];
-    let f = time_entry(&native, 0, &leaves, &[false]);
-    let g = time_entry(&native, 1, &leaves, &[false; 3]);
-    println!("rosenbrock               function {f:.1} ns, value and gradient {g:.1} ns per call");
-
-    let program = file(&root().join("examples/gradbench/ode.gr"));
-    let native =
-        compile(&program, &[entry(&program, "primal"), entry(&program, "gradient")], options).expect("compiles");
+fn others() {
     for (n, s) in [(1000, 10), (10_000, 10)] {
+        let both = Both::compile("examples/gradbench/ode.gr", ["primal", "gradient"]);
         let x: Vec<f64> = vector(n, &mut 9).iter().map(|v| v + 0.5).collect();
         let leaves = [Leaf::reals(x), Leaf::Int(s)];
-        let f = time_entry(&native, 0, &leaves, &[true]);
-        let g = time_entry(&native, 1, &leaves, &[true]);
-        println!("ode n={n} s={s}: function {:.1} us, gradient {:.1} us, ratio {:.2}", f / 1e3, g / 1e3, g / f);
+        row(&format!("ode n={n} s={s}"), None, &both.time(&leaves, [None, None], [&[true], &[true]]));
     }
-    let program = file(&root().join("examples/gradbench/det.gr"));
-    let native =
-        compile(&program, &[entry(&program, "primal"), entry(&program, "gradient")], options).expect("compiles");
+    let both = Both::compile("examples/gradbench/det.gr", ["primal", "gradient"]);
     for l in [6_i64, 8] {
         let leaves = [Leaf::reals(vector((l * l) as usize, &mut 11)), Leaf::Int(l)];
-        let f = time_entry(&native, 0, &leaves, &[false]);
-        let g = time_entry(&native, 1, &leaves, &[true]);
-        println!("det l={l}: function {:.1} us, gradient {:.1} us, ratio {:.2}", f / 1e3, g / 1e3, g / f);
+        row(&format!("det l={l}"), None, &both.time(&leaves, [None, None], [&[false], &[true]]));
     }
-    let program = file(&root().join("examples/gradbench/lstm.gr"));
-    let native =
-        compile(&program, &[entry(&program, "objective"), entry(&program, "jacobian")], options).expect("compiles");
+    let both = Both::compile("examples/gradbench/lstm.gr", ["objective", "jacobian"]);
     let (b, layers, c) = (14, 2, 1024);
     let seed = &mut 13;
     let leaves = [
@@ -313,7 +341,22 @@ fn others(options: &Options) {
         Leaf::matrix(2 * layers, b, vector(2 * layers * b, seed)),
         Leaf::matrix(c, b, vector(c * b, seed).iter().map(|v| f64::from(u8::from(*v > 0.0))).collect::<Vec<_>>()),
     ];
-    let f = time_entry(&native, 0, &leaves, &[false]);
-    let g = time_entry(&native, 1, &leaves, &[true]);
-    println!("lstm l={layers} c={c}: function {:.1} us, gradient {:.1} us, ratio {:.2}", f / 1e3, g / 1e3, g / f);
+    row(&format!("lstm l={layers} c={c}"), None, &both.time(&leaves, [None, None], [&[false], &[true]]));
+
+    let both = Both::compile("bench/native/kernels.gr", ["rosenbrock", "rosenbrock_gradient"]);
+    for (name, native) in [("C", both.c), ("Cranelift", both.cranelift)] {
+        let executable = Rc::new(native.executable);
+        let arguments = || vec![Argument::Owned(Leaf::Real(0.0)); 2];
+        let times = [0, 1].map(|entry| {
+            let mut call = Call::new(executable.clone(), entry, arguments()).expect("reals");
+            let mut results = [0.0; 3];
+            let results = &mut results[..1 + 2 * entry];
+            time(|| {
+                assert!(call.write_reals(2, &[0.3, 0.7]));
+                call.run().expect("runs");
+                assert!(call.read_reals(results));
+            })
+        });
+        println!("rosenbrock, {name}: function {:.1} ns, value and gradient {:.1} ns per call", times[0], times[1]);
+    }
 }

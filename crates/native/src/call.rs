@@ -1,7 +1,7 @@
 //! A call of compiled code that can be repeated: arguments stay where they are, and results stay compiled code's own until they are asked for.
 
 use crate::flow::{Scalar, Type};
-use crate::{Executable, Leaf, RunError};
+use crate::{Executable, Leaf, Limits, RunError};
 use gradus_runtime::slot::Slot;
 use std::rc::Rc;
 
@@ -49,6 +49,8 @@ pub struct Call<'a> {
     outputs: Vec<Slot>,
     /// Whether the outputs hold results that must be given back.
     filled: bool,
+    /// Of every run.
+    pub limits: Limits,
 }
 
 impl<'a> Call<'a> {
@@ -57,7 +59,7 @@ impl<'a> Call<'a> {
         executable.check(entry, arguments.iter().map(Argument::ty).collect(), regular)?;
         let inputs = arguments.iter().map(Argument::slot).collect();
         let outputs = vec![Slot::integer(0); executable.types(entry).1.len()];
-        Ok(Call { executable, entry, arguments, inputs, outputs, filled: false })
+        Ok(Call { executable, entry, arguments, inputs, outputs, filled: false, limits: Limits::default() })
     }
 
     /// The same call with arguments of its own.
@@ -69,14 +71,15 @@ impl<'a> Call<'a> {
         let arguments: Vec<Argument<'static>> = std::mem::take(&mut self.arguments).into_iter().map(own).collect();
         let inputs = arguments.iter().map(Argument::slot).collect();
         let outputs = vec![Slot::integer(0); self.outputs.len()];
-        Call { executable: self.executable.clone(), entry: self.entry, arguments, inputs, outputs, filled: false }
+        let (executable, limits) = (self.executable.clone(), self.limits.clone());
+        Call { executable, entry: self.entry, arguments, inputs, outputs, filled: false, limits }
     }
 
     /// Runs the function. Results of an earlier run are given back first; numbers alone need no memory at all.
     pub fn run(&mut self) -> Result<(), RunError> {
         self.release();
         // The types were compared when the call was made, and the arguments live as long as it does.
-        unsafe { self.executable.call_slots(self.entry, &self.inputs, &mut self.outputs)? };
+        unsafe { self.executable.call_slots(self.entry, &self.inputs, &mut self.outputs, &self.limits)? };
         self.filled = true;
         Ok(())
     }

@@ -1,9 +1,8 @@
 //! From a typed program to functions that can be called.
 
-use crate::c::{CompileError, Options};
 use crate::flow::{FunctionId, Module};
 use crate::lower::{Lowering, Signature};
-use crate::{simplify, Executable, Leaf, Refusal, RunError};
+use crate::{c, cranelift, simplify, Executable, Leaf, Limits, Refusal, RunError};
 use gradus_core::{Program, Term, Type};
 use gradus_source::Diagnostic;
 
@@ -16,11 +15,56 @@ pub struct Entry {
     pub ty: Type,
 }
 
+/// What makes the machine code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backend {
+    /// In milliseconds, with no tool outside the binary.
+    #[default]
+    Cranelift,
+    /// By the machine's C compiler: slower to compile, faster to run.
+    C,
+}
+
+impl Backend {
+    pub const ALL: [Backend; 2] = [Backend::Cranelift, Backend::C];
+}
+
+/// How to compile.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub backend: Backend,
+    /// For [`Backend::C`].
+    pub c: c::Options,
+}
+
+impl From<Backend> for Options {
+    fn from(backend: Backend) -> Options {
+        Options { backend, ..Options::default() }
+    }
+}
+
+/// Why a backend made no code.
+#[derive(Debug)]
+pub enum CompileError {
+    Cranelift(cranelift::CompileError),
+    C(c::CompileError),
+}
+
+impl CompileError {
+    /// What a user is told.
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            CompileError::Cranelift(error) => error.diagnostic(),
+            CompileError::C(error) => error.diagnostic(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub enum Error {
     /// The program uses something that has no native form yet.
     Refused(Box<Refusal>),
-    /// The C compiler could not do its part.
+    /// The backend could not do its part.
     Compiler(CompileError),
 }
 
@@ -45,6 +89,11 @@ impl Native {
     pub fn call(&self, entry: usize, arguments: &[Leaf]) -> Result<Vec<Leaf>, RunError> {
         self.executable.call(entry, arguments)
     }
+
+    /// The same, within limits.
+    pub fn call_within(&self, entry: usize, arguments: &[Leaf], limits: &Limits) -> Result<Vec<Leaf>, RunError> {
+        self.executable.call_within(entry, arguments, limits)
+    }
 }
 
 /// The flow program of some entries, simplified: what the backends take, and what can be shown.
@@ -61,9 +110,9 @@ pub fn lower(program: &Program, entries: &[Entry]) -> Result<(Module, Vec<Functi
     Ok((module, ids, signatures))
 }
 
-/// Compiles entries of a program through C.
+/// Compiles entries of a program.
 pub fn compile(program: &Program, entries: &[Entry], options: &Options) -> Result<Native, Error> {
     let (module, ids, signatures) = lower(program, entries).map_err(Error::Refused)?;
-    let executable = Executable::with_c(&module, &ids, options).map_err(Error::Compiler)?;
+    let executable = Executable::new(&module, &ids, options).map_err(Error::Compiler)?;
     Ok(Native { executable, signatures })
 }

@@ -1,7 +1,7 @@
 //! The native compiler: typed core to first-order code, its derivatives, and machine code.
 //!
 //! ```text
-//! core ──lower──▶ flow ──adjoint, tangent──▶ flow ──simplify──▶ flow ──c──▶ machine code
+//! core ──lower──▶ flow ──adjoint, tangent──▶ flow ──simplify──▶ flow ──cranelift, c──▶ machine code
 //! ```
 //!
 //! [`compile`] does all of it. Derivative forms are met while lowering: the function is lowered, its flow differentiated, and
@@ -20,17 +20,21 @@
 //! The adjoint of a call runs the function again, so reverse mode through recursion that is not a tail call costs its depth times
 //! the function. A loop that carries an array which it both reads and replaces in part saves the array in each iteration.
 
-#![allow(unsafe_code)] // Compiled code is called through foreign functions; see `c::compile`.
+#![allow(unsafe_code)] // Compiled code is called through foreign functions; see `run`, `c::compile` and `cranelift`.
 
 pub mod activity;
 pub mod adjoint;
 pub mod c;
 pub mod call;
+pub mod cranelift;
 pub mod data;
 pub mod flow;
 pub mod leaf;
 pub mod lower;
+mod ownership;
 mod partials;
+pub mod place;
+mod recursion;
 pub mod refusal;
 pub mod run;
 pub mod simplify;
@@ -39,8 +43,9 @@ pub mod tangent;
 mod compile;
 
 pub use call::{Argument, Call};
-pub use compile::{compile, lower, Entry, Error, Native};
+pub use compile::{compile, lower, Backend, CompileError, Entry, Error, Native, Options};
 pub use data::{Data, Layout};
 pub use leaf::Leaf;
+pub use place::Site;
 pub use refusal::Refusal;
-pub use run::{Executable, RunError};
+pub use run::{Executable, Limits, RunError};

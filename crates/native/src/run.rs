@@ -1,19 +1,46 @@
 //! Compiled flow functions, called with flattened values.
 
-use crate::c::{self, CompileError, Options, Site};
 use crate::flow::{Failure, FunctionId, Module, Scalar, ShapeId, Type};
 use crate::leaf::Leaf;
-use gradus_runtime::slot::Slot;
-use gradus_source::Diagnostic;
+use crate::place::{Places, Site};
+use crate::{c, cranelift, recursion, Backend, CompileError, Options};
+use gradus_runtime::slot::{Entry, Kind, Limits as RawLimits, Release, SetLimits, Slot};
+use gradus_source::{Diagnostic, Span};
+use std::any::Any;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+/// What a call may use. A step is an iteration of a loop or a call of a recursive function.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    pub max_steps: Option<u64>,
+    /// Bytes of arrays that exist at the same time.
+    pub max_memory: Option<u64>,
+    /// Set from another thread, or by a signal, to stop the call.
+    pub interrupt: Option<Arc<AtomicBool>>,
+}
 
 /// Why a call did not give results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunError {
     /// The program failed at a place.
     Failed(Site),
-    OutOfMemory,
+    /// More memory than there is, or than the limit allows.
+    Memory {
+        limit: Option<u64>,
+        span: Span,
+    },
     /// Recursion went deeper than the stack reserved for it.
-    TooDeep,
+    TooDeep {
+        span: Span,
+    },
+    Steps {
+        limit: u64,
+        span: Span,
+    },
+    Interrupted {
+        span: Span,
+    },
     /// The arguments do not have the function's types.
     Arguments {
         expected: Vec<Type>,
@@ -24,7 +51,8 @@ pub enum RunError {
 impl RunError {
     /// What a user is told, with the codes that the same failures have on the reference evaluator.
     pub fn diagnostic(&self) -> Diagnostic {
-        let (code, message, label, span) = match self {
+        let stopped = "it was here when it was stopped";
+        match self {
             RunError::Failed(site) => {
                 let (code, message, label) = match site.failure {
                     Failure::DivisionByZero => ("E0601", "division of an integer by zero", "the divisor is 0"),
@@ -38,18 +66,40 @@ impl RunError {
                     Failure::Shape => ("E0607", "the operands differ in shape", "these operands"),
                     Failure::SignOfZero => ("E0608", "`sign` is undefined at 0", "the argument is 0"),
                 };
-                (code, message, label, Some(site.span))
+                Diagnostic::error(code, message).label(site.span, label)
             }
-            RunError::OutOfMemory => ("E0612", "out of memory", "", None),
-            RunError::TooDeep => ("E0806", "recursion is too deep for the stack of compiled code", "", None),
-            RunError::Arguments { .. } => ("E0807", "the arguments do not have the function's types", "", None),
-        };
-        let diagnostic = Diagnostic::error(code, message);
-        match span {
-            Some(span) => diagnostic.label(span, label),
-            None => diagnostic,
+            RunError::Memory { limit: None, span } => {
+                Diagnostic::error("E0612", "the program needs more memory than there is").label(*span, stopped)
+            }
+            RunError::Memory { limit: Some(limit), span } => {
+                Diagnostic::error("E0612", format!("the program needs more than {limit} bytes of memory"))
+                    .label(*span, stopped)
+                    .help("`--max-memory` sets the limit")
+            }
+            RunError::TooDeep { span } => {
+                Diagnostic::error("E0806", "recursion is too deep for the stack of compiled code").label(*span, stopped)
+            }
+            RunError::Steps { limit, span } => {
+                Diagnostic::error("E0611", format!("the program did not finish within {limit} steps"))
+                    .label(*span, stopped)
+                    .help("`--max-steps` sets the limit; compiled code counts iterations and recursive calls")
+            }
+            RunError::Interrupted { span } => {
+                Diagnostic::error("E0613", "the program was interrupted").label(*span, "it was here")
+            }
+            RunError::Arguments { .. } => Diagnostic::error("E0807", "the arguments do not have the function's types"),
         }
     }
+}
+
+/// What a backend makes: functions of the calling convention, and who owns their memory.
+pub struct Code {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) release: Release,
+    pub(crate) set_limits: SetLimits,
+    pub(crate) places: Places,
+    /// Kept as long as the functions can be called.
+    pub(crate) _owner: Box<dyn Any + Send + Sync>,
 }
 
 struct EntryPoint {
@@ -58,25 +108,25 @@ struct EntryPoint {
 }
 
 /// What recursive programs may use of the machine's stack: address space, of which only what is touched becomes memory.
-const STACK: usize = 1 << 30;
+const STACK: i64 = 1 << 30;
 /// What the C library may need beyond that.
-const MARGIN: usize = 1 << 20;
+const MARGIN: i64 = 1 << 20;
 
 /// Machine code of some functions of a module.
 pub struct Executable {
-    code: c::Compiled,
+    code: Code,
     entries: Vec<EntryPoint>,
     /// Whether some function calls itself, so that calls get a large stack.
     recursive: bool,
 }
 
 impl Executable {
-    /// Through C. The entry points are numbered as given.
-    pub fn with_c(module: &Module, entries: &[FunctionId], options: &Options) -> Result<Executable, CompileError> {
-        let names: Vec<String> = (0..entries.len()).map(|i| format!("gradus_entry_{i}")).collect();
-        let pairs: Vec<_> = entries.iter().copied().zip(names.iter().cloned()).collect();
-        let source = c::emit(module, &pairs);
-        let code = c::compile(&source, &names, options)?;
+    /// Compiles a module; the entry points are numbered as given.
+    pub fn new(module: &Module, entries: &[FunctionId], options: &Options) -> Result<Executable, CompileError> {
+        let code = match options.backend {
+            Backend::Cranelift => cranelift::compile(module, entries).map_err(CompileError::Cranelift)?,
+            Backend::C => c::compile(module, entries, &options.c).map_err(CompileError::C)?,
+        };
         let entries = entries
             .iter()
             .map(|id| {
@@ -84,7 +134,7 @@ impl Executable {
                 EntryPoint { params: function.params.iter().map(|v| v.ty).collect(), results: function.results.clone() }
             })
             .collect();
-        let recursive = (0..module.functions.len()).any(|id| c::is_recursive(module, FunctionId(id)));
+        let recursive = recursion::recursive(module).contains(&true);
         Ok(Executable { code, entries, recursive })
     }
 
@@ -113,20 +163,23 @@ impl Executable {
 
     /// Calls an entry point.
     pub fn call(&self, entry: usize, arguments: &[Leaf]) -> Result<Vec<Leaf>, RunError> {
-        let Some(point) = self.entries.get(entry) else {
-            gradus_source::bug!("no entry {entry} in an executable");
-        };
+        self.call_within(entry, arguments, &Limits::default())
+    }
+
+    /// Calls an entry point, within limits.
+    pub fn call_within(&self, entry: usize, arguments: &[Leaf], limits: &Limits) -> Result<Vec<Leaf>, RunError> {
         self.check(entry, arguments.iter().map(Leaf::ty).collect(), arguments.iter().all(Leaf::is_regular))?;
+        let (_, results) = self.types(entry);
         let inputs: Vec<Slot> = arguments.iter().map(Leaf::slot).collect();
-        let mut outputs = vec![Slot::integer(0); point.results.len()];
+        let mut outputs = vec![Slot::integer(0); results.len()];
         // The types have just been compared, and the arguments outlive the call.
         unsafe {
-            self.call_slots(entry, &inputs, &mut outputs)?;
+            self.call_slots(entry, &inputs, &mut outputs, limits)?;
             let mut leaves = Vec::with_capacity(outputs.len());
-            for (slot, ty) in outputs.iter_mut().zip(&point.results) {
+            for (slot, ty) in outputs.iter_mut().zip(results) {
                 leaves.push(Leaf::from_slot(slot, *ty));
                 if ty.is_counted() {
-                    self.code.release(slot);
+                    self.release(slot);
                 }
             }
             Ok(leaves)
@@ -138,32 +191,58 @@ impl Executable {
     /// # Safety
     /// The slots must be as many and of the types that the function has; array results must be given back with
     /// [`Executable::release`].
-    pub unsafe fn call_slots(&self, entry: usize, inputs: &[Slot], outputs: &mut [Slot]) -> Result<(), RunError> {
-        let call = |outputs: &mut [Slot]| unsafe { self.code.call(entry, inputs, outputs) };
-        let result = if self.recursive {
-            stacker::grow(STACK, || {
-                unsafe { self.code.set_stack(STACK - MARGIN) };
-                call(outputs)
-            })
-        } else {
-            call(outputs)
+    pub unsafe fn call_slots(
+        &self,
+        entry: usize,
+        inputs: &[Slot],
+        outputs: &mut [Slot],
+        limits: &Limits,
+    ) -> Result<(), RunError> {
+        let Some(function) = self.code.entries.get(entry) else {
+            gradus_source::bug!("no entry {entry} in an executable");
         };
-        result.map_err(|code| self.error(code))
+        let mut call = || unsafe { function(inputs.as_ptr(), outputs.as_mut_ptr()) };
+        let limited = limits.max_steps.is_some() || limits.max_memory.is_some() || limits.interrupt.is_some();
+        let code = if !self.recursive && !limited {
+            call()
+        } else {
+            let bound = |limit: Option<u64>| limit.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
+            let raw = RawLimits {
+                stack: if self.recursive { STACK - MARGIN } else { RawLimits::NONE.stack },
+                memory: bound(limits.max_memory),
+                steps: bound(limits.max_steps),
+                interrupt: limits.interrupt.as_ref().map_or(std::ptr::null(), Arc::as_ptr),
+            };
+            // They are taken back before the flag can go away.
+            unsafe { (self.code.set_limits)(&raw) };
+            let code = if self.recursive { stacker::grow(STACK as usize, call) } else { call() };
+            unsafe { (self.code.set_limits)(std::ptr::null()) };
+            code
+        };
+        if code == 0 {
+            Ok(())
+        } else {
+            Err(self.error(code, limits))
+        }
     }
 
     /// # Safety
     /// The slot must be an array result of [`Executable::call_slots`], on this thread.
     pub unsafe fn release(&self, slot: &mut Slot) {
-        unsafe { self.code.release(slot) }
+        unsafe { (self.code.release)(slot) }
     }
 
-    fn error(&self, code: i32) -> RunError {
-        if code == c::STACK {
-            return RunError::TooDeep;
-        }
-        match self.code.sites.get((code as usize).wrapping_sub(c::FIRST_SITE)) {
-            Some(site) => RunError::Failed(*site),
-            None => RunError::OutOfMemory,
+    fn error(&self, code: i32, limits: &Limits) -> RunError {
+        let (kind, place) = Kind::of(code);
+        let place = self.code.places.get(place);
+        let span = place.map_or(Span::default(), |p| p.span);
+        match (kind, place.and_then(|p| p.failure)) {
+            (Kind::Check, Some(failure)) => RunError::Failed(Site { failure, span }),
+            (Kind::Check, None) => gradus_source::bug!("failure {code} of compiled code has no meaning"),
+            (Kind::Memory, _) => RunError::Memory { limit: limits.max_memory, span },
+            (Kind::Stack, _) => RunError::TooDeep { span },
+            (Kind::Steps, _) => RunError::Steps { limit: limits.max_steps.unwrap_or(u64::MAX), span },
+            (Kind::Interrupted, _) => RunError::Interrupted { span },
         }
     }
 }

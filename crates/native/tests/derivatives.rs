@@ -3,7 +3,7 @@
 use gradus_native::adjoint::{self, Adjoints};
 use gradus_native::flow::{check, read, FunctionId, Module};
 use gradus_native::tangent::{self, Tangents};
-use gradus_native::{Executable, Leaf};
+use gradus_native::{Backend, Executable, Leaf};
 
 /// The reals of leaves in order.
 fn reals(leaves: &[Leaf]) -> Vec<f64> {
@@ -74,8 +74,14 @@ fn all_agree(text: &str, at: &[Leaf]) {
         gradus_native::simplify::function(&mut module, FunctionId(id));
     }
     checked(&module);
-    let code = Executable::with_c(&module, &[f, jvp, vjp, jvp_jvp, jvp_vjp, vjp_jvp, vjp_vjp], &Default::default());
-    let code = code.expect("compiles");
+    for backend in Backend::ALL {
+        let entries = [f, jvp, vjp, jvp_jvp, jvp_vjp, vjp_jvp, vjp_vjp];
+        compiled_agree(&Executable::new(&module, &entries, &backend.into()).expect("compiles"), at);
+    }
+}
+
+/// Of the entries `f`, jvp, vjp, and the second derivatives.
+fn compiled_agree(code: &Executable, at: &[Leaf]) {
     let call = |entry: usize, args: &[Leaf]| match code.call(entry, args) {
         Ok(leaves) => leaves,
         Err(error) => panic!("entry {entry}: {error:?}"),

@@ -1,7 +1,7 @@
 //! flow as text: printing and reading are inverse, the checker finds what is wrong, and the C backend computes what the text says.
 
 use gradus_native::flow::{check, print, read, FunctionId};
-use gradus_native::{Executable, Leaf, RunError};
+use gradus_native::{Backend, Executable, Leaf, RunError};
 
 const DOT: &str = "\
 fun dot(a: real[1], b: real[1]) -> (real) {
@@ -63,10 +63,10 @@ fun g(x: real, n: int) -> (real) {
 }
 ";
 
-fn compile(text: &str) -> Executable {
+fn compile(text: &str, backend: Backend) -> Executable {
     let module = read::module(text).expect("reads");
     check::module(&module).expect("is well formed");
-    Executable::with_c(&module, &[FunctionId(0)], &Default::default()).expect("compiles")
+    Executable::new(&module, &[FunctionId(0)], &backend.into()).expect("compiles")
 }
 
 #[test]
@@ -102,27 +102,29 @@ fn checker_refuses() {
 }
 
 #[test]
-fn c_computes() {
-    let dot = compile(DOT);
-    let n = 1003;
-    let a: Vec<f64> = (0..n).map(f64::from).collect();
-    let b = vec![2.0; n as usize];
-    // The sum of 0 to 1002 is 502503.
-    assert_eq!(dot.call(0, &[Leaf::reals(a.clone()), Leaf::reals(b)]), Ok(vec![Leaf::Real(1005006.0)]));
-    let short = dot.call(0, &[Leaf::reals(a), Leaf::reals([1.0])]);
-    assert!(matches!(short, Err(RunError::Failed(_))));
-    // After a failure it works as before.
-    assert_eq!(dot.call(0, &[Leaf::reals([3.0]), Leaf::reals([4.0])]), Ok(vec![Leaf::Real(12.0)]));
+fn backends_compute() {
+    for backend in Backend::ALL {
+        let dot = compile(DOT, backend);
+        let n = 1003;
+        let a: Vec<f64> = (0..n).map(f64::from).collect();
+        let b = vec![2.0; n as usize];
+        // The sum of 0 to 1002 is 502503.
+        assert_eq!(dot.call(0, &[Leaf::reals(a.clone()), Leaf::reals(b)]), Ok(vec![Leaf::Real(1005006.0)]));
+        let short = dot.call(0, &[Leaf::reals(a), Leaf::reals([1.0])]);
+        assert!(matches!(short, Err(RunError::Failed(_))));
+        // After a failure it works as before.
+        assert_eq!(dot.call(0, &[Leaf::reals([3.0]), Leaf::reals([4.0])]), Ok(vec![Leaf::Real(12.0)]));
 
-    let mixed = compile(MIXED);
-    // x = 1: c is 1, 1, 2, 4 and ends at 7; halved until at most 1: 3.5, 1.75, 0.875 (three steps), plus 3.
-    let rows = vec![1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 4.0, 3.0, 4.0];
-    let expected =
-        vec![Leaf::Real(3.875), Leaf::reals([1.0, 1.0, 2.0, 4.0]), Leaf::matrix(4, 3, rows), Leaf::Bool(false)];
-    assert_eq!(mixed.call(0, &[Leaf::Real(1.0), Leaf::Int(4)]), Ok(expected));
-    // No iterations: 16 is halved once at once (big), then 8 -> 4, 2, 1 (three steps).
-    let expected = vec![Leaf::Real(4.0), Leaf::reals([]), Leaf::matrix(0, 0, []), Leaf::Bool(true)];
-    assert_eq!(mixed.call(0, &[Leaf::Real(16.0), Leaf::Int(0)]), Ok(expected));
+        let mixed = compile(MIXED, backend);
+        // x = 1: c is 1, 1, 2, 4 and ends at 7; halved until at most 1: 3.5, 1.75, 0.875 (three steps), plus 3.
+        let rows = vec![1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 4.0, 3.0, 4.0];
+        let expected =
+            vec![Leaf::Real(3.875), Leaf::reals([1.0, 1.0, 2.0, 4.0]), Leaf::matrix(4, 3, rows), Leaf::Bool(false)];
+        assert_eq!(mixed.call(0, &[Leaf::Real(1.0), Leaf::Int(4)]), Ok(expected));
+        // No iterations: 16 is halved once at once (big), then 8 -> 4, 2, 1 (three steps).
+        let expected = vec![Leaf::Real(4.0), Leaf::reals([]), Leaf::matrix(0, 0, []), Leaf::Bool(true)];
+        assert_eq!(mixed.call(0, &[Leaf::Real(16.0), Leaf::Int(0)]), Ok(expected));
+    }
 }
 
 #[test]
@@ -164,7 +166,7 @@ fun f(n: int) -> (real, int) {
     let module = read::module(&text).expect("reads");
     check::module(&module).expect("is well-formed");
     assert_eq!(print::module(&read::module(&print::module(&module)).expect("reads back")), print::module(&module));
-    let code = Executable::with_c(&module, &[FunctionId(1)], &Default::default()).expect("compiles");
+    let code = Executable::new(&module, &[FunctionId(1)], &Backend::C.into()).expect("compiles");
     for _ in 0..3 {
         let found = code.call(0, &[Leaf::Int(1_000_000)]).expect("runs");
         assert_eq!(found, [Leaf::Real(1e6 * (1e6 - 1.0) / 2.0), Leaf::Int(0)]);

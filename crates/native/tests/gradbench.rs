@@ -3,7 +3,7 @@
 mod support;
 
 use gradus_native::flow::check;
-use gradus_native::Layout;
+use gradus_native::{Backend, Layout};
 use serde_json::Value as Json;
 use support::{data, entry, file, numbers, parts, root};
 
@@ -27,23 +27,25 @@ fn problem(name: &str, tolerance: f64) {
     if let Err(error) = check::module(&module) {
         panic!("{name}: {error}");
     }
-    let native = gradus_native::compile(&program, &entries, &Default::default()).expect("compiles");
-    for case in &cases {
-        let function = case["function"].as_str().expect("a name");
-        let at = functions.iter().position(|f| f == function).expect("an entry");
-        let (from, to) = parts(&entries[at].ty);
-        let input = Layout::of(&program, &from).expect("a flat input");
-        let output = Layout::of(&program, &to).expect("a flat output");
-        let leaves = input.flatten(&data(&program, &from, &case["input"])).expect("fits");
-        let found = match native.call(at, &leaves) {
-            Ok(leaves) => numbers(&output.unflatten(&mut leaves.into_iter()).expect("fits")),
-            Err(error) => panic!("{name}.{function}: {error:?}"),
-        };
-        let expected = numbers(&data(&program, &to, &case["output"]));
-        let scale = expected.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
-        let close = |(f, e): (&f64, &f64)| (f - e).abs() <= tolerance * scale;
-        let same = found.len() == expected.len() && found.iter().zip(&expected).all(close);
-        assert!(same, "{name}.{function}: {found:?} instead of {expected:?}");
+    for backend in Backend::ALL {
+        let native = gradus_native::compile(&program, &entries, &backend.into()).expect("compiles");
+        for case in &cases {
+            let function = case["function"].as_str().expect("a name");
+            let at = functions.iter().position(|f| f == function).expect("an entry");
+            let (from, to) = parts(&entries[at].ty);
+            let input = Layout::of(&program, &from).expect("a flat input");
+            let output = Layout::of(&program, &to).expect("a flat output");
+            let leaves = input.flatten(&data(&program, &from, &case["input"])).expect("fits");
+            let found = match native.call(at, &leaves) {
+                Ok(leaves) => numbers(&output.unflatten(&mut leaves.into_iter()).expect("fits")),
+                Err(error) => panic!("{name}.{function}, {backend:?}: {error:?}"),
+            };
+            let expected = numbers(&data(&program, &to, &case["output"]));
+            let scale = expected.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
+            let close = |(f, e): (&f64, &f64)| (f - e).abs() <= tolerance * scale;
+            let same = found.len() == expected.len() && found.iter().zip(&expected).all(close);
+            assert!(same, "{name}.{function}, {backend:?}: {found:?} instead of {expected:?}");
+        }
     }
 }
 

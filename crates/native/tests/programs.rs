@@ -3,29 +3,32 @@
 mod support;
 
 use gradus_native::flow::Failure;
-use gradus_native::{compile, Data, Entry, Error, Layout, Leaf, Native, RunError};
+use gradus_native::{compile, Backend, Data, Entry, Layout, Leaf, Native, RunError};
 use std::path::Path;
 use support::{entry, program};
 
-fn compiled(text: &str, names: &[&str]) -> (gradus_core::Program, Vec<Entry>, Result<Native, Error>) {
+fn entries(text: &str, names: &[&str]) -> (gradus_core::Program, Vec<Entry>) {
     let program = program("test.gr", text, Path::new("."));
-    let entries: Vec<Entry> = names.iter().map(|n| entry(&program, n)).collect();
-    let native = compile(&program, &entries, &Default::default());
-    (program, entries, native)
+    let entries = names.iter().map(|n| entry(&program, n)).collect();
+    (program, entries)
 }
 
-fn native(text: &str, names: &[&str]) -> Native {
-    match compiled(text, names).2 {
+/// The functions on each backend.
+fn natives(text: &str, names: &[&str]) -> Vec<Native> {
+    let (program, entries) = entries(text, names);
+    let native = |backend: Backend| match compile(&program, &entries, &backend.into()) {
         Ok(native) => native,
-        Err(error) => panic!("{:?}", error.diagnostic()),
-    }
+        Err(error) => panic!("{backend:?}: {:?}", error.diagnostic()),
+    };
+    Backend::ALL.map(native).into()
 }
 
 /// The text that a refusal points at, and its message.
 fn refusal(text: &str, name: &str) -> (String, String) {
-    match compiled(text, &[name]).2 {
-        Err(error) => {
-            let diagnostic = error.diagnostic();
+    let (program, entries) = entries(text, &[name]);
+    match gradus_native::lower(&program, &entries) {
+        Err(refusal) => {
+            let diagnostic = refusal.diagnostic();
             let place = diagnostic.labels.first().map(|l| text[l.span.start as usize..l.span.end as usize].to_string());
             (diagnostic.message, place.unwrap_or_default())
         }
@@ -52,28 +55,29 @@ fn failures_have_their_place() {
     let text = "let f (a : real[]) (i : int) : real = sum (map (fun x -> x * a.(i)) a)\n\
                 let g (a : real[]) (i : int) : real[] = grad (fun a -> f a i) a\n\
                 let h (n : int) (m : int) : int = n / m";
-    let native = native(text, &["f", "g", "h"]);
-    let a = Leaf::reals([1.0, 2.0, 3.0]);
-    // f = (sum a) a_i, so the gradient is a_i everywhere, and the sum besides at i.
-    assert_eq!(native.call(0, &[a.clone(), Leaf::Int(1)]), Ok(vec![Leaf::Real(12.0)]));
-    assert_eq!(native.call(1, &[a.clone(), Leaf::Int(1)]), Ok(vec![Leaf::reals([2.0, 8.0, 2.0])]));
-    for entry in [0, 1] {
-        for i in [-1, 3, i64::MAX, i64::MIN] {
-            match native.call(entry, &[a.clone(), Leaf::Int(i)]) {
-                Err(RunError::Failed(site)) => {
-                    assert_eq!(site.failure, Failure::Index);
-                    assert_eq!(&text[site.span.start as usize..site.span.end as usize], "a.(i)");
+    for native in natives(text, &["f", "g", "h"]) {
+        let a = Leaf::reals([1.0, 2.0, 3.0]);
+        // f = (sum a) a_i, so the gradient is a_i everywhere, and the sum besides at i.
+        assert_eq!(native.call(0, &[a.clone(), Leaf::Int(1)]), Ok(vec![Leaf::Real(12.0)]));
+        assert_eq!(native.call(1, &[a.clone(), Leaf::Int(1)]), Ok(vec![Leaf::reals([2.0, 8.0, 2.0])]));
+        for entry in [0, 1] {
+            for i in [-1, 3, i64::MAX, i64::MIN] {
+                match native.call(entry, &[a.clone(), Leaf::Int(i)]) {
+                    Err(RunError::Failed(site)) => {
+                        assert_eq!(site.failure, Failure::Index);
+                        assert_eq!(&text[site.span.start as usize..site.span.end as usize], "a.(i)");
+                    }
+                    other => panic!("{other:?}"),
                 }
-                other => panic!("{other:?}"),
             }
         }
+        assert_eq!(native.call(2, &[Leaf::Int(-7), Leaf::Int(2)]), Ok(vec![Leaf::Int(-3)]));
+        assert!(
+            matches!(native.call(2, &[Leaf::Int(1), Leaf::Int(0)]), Err(RunError::Failed(site)) if site.failure == Failure::DivisionByZero)
+        );
+        let wrong = native.call(2, &[Leaf::Real(1.0), Leaf::Int(0)]);
+        assert!(matches!(wrong, Err(RunError::Arguments { .. })));
     }
-    assert_eq!(native.call(2, &[Leaf::Int(-7), Leaf::Int(2)]), Ok(vec![Leaf::Int(-3)]));
-    assert!(
-        matches!(native.call(2, &[Leaf::Int(1), Leaf::Int(0)]), Err(RunError::Failed(site)) if site.failure == Failure::DivisionByZero)
-    );
-    let wrong = native.call(2, &[Leaf::Real(1.0), Leaf::Int(0)]);
-    assert!(matches!(wrong, Err(RunError::Arguments { .. })));
 }
 
 #[test]
@@ -82,13 +86,15 @@ fn recursion_beyond_the_machine_stack() {
                 let rec product (n : int) (x : real) : real = if n = 0 then 1.0 else x * product (n - 1) x\n\
                 let slope (n : int) (x : real) : real = diff (fun x -> product n x) x\n\
                 let reverse_slope (n : int) (x : real) : real = grad (fun x -> product n x) x";
-    let native = native(text, &["count", "slope", "reverse_slope"]);
-    assert_eq!(native.call(0, &[Leaf::Int(1_000_000)]), Ok(vec![Leaf::Int(1_000_000)]));
-    assert_eq!(native.call(0, &[Leaf::Int(1_000_000_000)]), Err(RunError::TooDeep));
-    assert_eq!(native.call(0, &[Leaf::Int(10)]), Ok(vec![Leaf::Int(10)]));
-    // At 1 the slope of x^n is n.
-    assert_eq!(native.call(1, &[Leaf::Int(100_000), Leaf::Real(1.0)]), Ok(vec![Leaf::Real(100_000.0)]));
-    assert_eq!(native.call(2, &[Leaf::Int(1000), Leaf::Real(1.0)]), Ok(vec![Leaf::Real(1000.0)]));
+    for native in natives(text, &["count", "slope", "reverse_slope"]) {
+        assert_eq!(native.call(0, &[Leaf::Int(1_000_000)]), Ok(vec![Leaf::Int(1_000_000)]));
+        let too_deep = native.call(0, &[Leaf::Int(1_000_000_000)]);
+        assert!(matches!(too_deep, Err(RunError::TooDeep { .. })));
+        assert_eq!(native.call(0, &[Leaf::Int(10)]), Ok(vec![Leaf::Int(10)]));
+        // At 1 the slope of x^n is n.
+        assert_eq!(native.call(1, &[Leaf::Int(100_000), Leaf::Real(1.0)]), Ok(vec![Leaf::Real(100_000.0)]));
+        assert_eq!(native.call(2, &[Leaf::Int(1000), Leaf::Real(1.0)]), Ok(vec![Leaf::Real(1000.0)]));
+    }
 }
 
 #[test]
@@ -97,12 +103,13 @@ fn long_loops_and_their_gradients() {
                   iterate (fun (i, y) -> if i = n then Inr y else Inl (i + 1, y + x / real n)) (0, 0.0)\n\
                 let g (n : int) (x : real) : real = grad (f n) x\n\
                 let rec descend (n : int) (x : real) : real = if n = 0 then x else descend (n - 1) (x - 0.1 * grad (fun y -> y * y) x)";
-    let native = native(text, &["g", "descend"]);
-    let Ok(found) = native.call(0, &[Leaf::Int(1_000_000), Leaf::Real(3.0)]) else { panic!("runs") };
-    assert!(matches!(found[..], [Leaf::Real(x)] if (x - 1.0).abs() < 1e-9), "{found:?}");
-    // Each step multiplies by 0.8.
-    let Ok(found) = native.call(1, &[Leaf::Int(3), Leaf::Real(1.0)]) else { panic!("runs") };
-    assert!(matches!(found[..], [Leaf::Real(x)] if (x - 0.512).abs() < 1e-15), "{found:?}");
+    for native in natives(text, &["g", "descend"]) {
+        let Ok(found) = native.call(0, &[Leaf::Int(1_000_000), Leaf::Real(3.0)]) else { panic!("runs") };
+        assert!(matches!(found[..], [Leaf::Real(x)] if (x - 1.0).abs() < 1e-9), "{found:?}");
+        // Each step multiplies by 0.8.
+        let Ok(found) = native.call(1, &[Leaf::Int(3), Leaf::Real(1.0)]) else { panic!("runs") };
+        assert!(matches!(found[..], [Leaf::Real(x)] if (x - 0.512).abs() < 1e-15), "{found:?}");
+    }
 }
 
 #[test]
@@ -119,8 +126,7 @@ fn records_variants_and_arrays_of_them() {
                 let cubes (a : real[][]) : real = sum (map (fun r -> sum (map (fun x -> x ^ 3) r)) a)\n\
                 let second (a : real[][]) : real[][] = hessian cubes a\n\
                 let by_rows (a : real[][]) : real[][] = jacobian (fun a -> (cubes a, a.(0).(1))) a";
-    let (program, entries, native) = compiled(text, &["total", "gradient"]);
-    let native = native.unwrap_or_else(|e| panic!("{:?}", e.diagnostic()));
+    let (program, entries) = entries(text, &["total", "gradient"]);
     let shape = |tag, args: &[f64]| Data::Variant { tag, args: args.iter().map(|x| Data::Real(*x)).collect() };
     let model = Data::Tuple(vec![
         Data::Real(2.0),
@@ -129,24 +135,26 @@ fn records_variants_and_arrays_of_them() {
     ]);
     let layout = Layout::of(&program, &support::parts(&entries[0].ty).0).expect("flat");
     let leaves = layout.flatten(&model).expect("fits");
-    assert_eq!(native.call(0, &leaves), Ok(vec![Leaf::Real(2.0 * 17.0 + 2.0)]));
-    let gradient = native.call(1, &leaves).expect("runs");
-    let gradient = layout.unflatten(&mut gradient.into_iter()).expect("fits");
     let expected = Data::Tuple(vec![
         Data::Real(17.0),
         Data::Array(vec![shape(2, &[8.0, 6.0]), shape(0, &[]), shape(2, &[10.0, 2.0])]),
         Data::Array(vec![Data::Tuple(vec![Data::Real(4.0), Data::Int(4)])]),
     ]);
-    assert_eq!(gradient, expected);
+    for native in natives(text, &["total", "gradient"]) {
+        assert_eq!(native.call(0, &leaves), Ok(vec![Leaf::Real(2.0 * 17.0 + 2.0)]));
+        let gradient = native.call(1, &leaves).expect("runs");
+        assert_eq!(layout.unflatten(&mut gradient.into_iter()).expect("fits"), expected);
+    }
     // A variant's reals are fewer than its leaves, so that a matrix over them would have other rows.
     let message = "`jacobian over arrays of structures or variants` cannot be compiled natively yet";
     assert_eq!(refusal(text, "curvature").0, message);
-    let native = self::native(text, &["by_columns", "second", "by_rows"]);
-    let found = native.call(0, &[Leaf::reals([1.0, 2.0])]);
-    assert_eq!(found, Ok(vec![Leaf::matrix(2, 2, [2.0, 0.0, 0.0, 4.0])]));
-    let a = [Leaf::matrix(2, 2, [1.0, 2.0, 3.0, 4.0])];
-    let diagonal = [6.0, 0.0, 0.0, 0.0, 0.0, 12.0, 0.0, 0.0, 0.0, 0.0, 18.0, 0.0, 0.0, 0.0, 0.0, 24.0];
-    assert_eq!(native.call(1, &a), Ok(vec![Leaf::matrix(4, 4, diagonal)]));
-    let rows = [3.0, 12.0, 27.0, 48.0, 0.0, 1.0, 0.0, 0.0];
-    assert_eq!(native.call(2, &a), Ok(vec![Leaf::matrix(2, 4, rows)]));
+    for native in natives(text, &["by_columns", "second", "by_rows"]) {
+        let found = native.call(0, &[Leaf::reals([1.0, 2.0])]);
+        assert_eq!(found, Ok(vec![Leaf::matrix(2, 2, [2.0, 0.0, 0.0, 4.0])]));
+        let a = [Leaf::matrix(2, 2, [1.0, 2.0, 3.0, 4.0])];
+        let diagonal = [6.0, 0.0, 0.0, 0.0, 0.0, 12.0, 0.0, 0.0, 0.0, 0.0, 18.0, 0.0, 0.0, 0.0, 0.0, 24.0];
+        assert_eq!(native.call(1, &a), Ok(vec![Leaf::matrix(4, 4, diagonal)]));
+        let rows = [3.0, 12.0, 27.0, 48.0, 0.0, 1.0, 0.0, 0.0];
+        assert_eq!(native.call(2, &a), Ok(vec![Leaf::matrix(2, 4, rows)]));
+    }
 }

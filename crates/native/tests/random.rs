@@ -5,7 +5,7 @@ use gradus_core::{Body, Def, DeriveOp, Global, Program, Rules, Scheme, Term, Ter
 use gradus_derive::{Linker, Settings};
 use gradus_generate::{generate, Feature, Features, Generated, Options, Point};
 use gradus_native::flow::{check, FunctionId, Module};
-use gradus_native::{Data, Entry, Executable, Layout};
+use gradus_native::{Backend, Data, Entry, Executable, Layout};
 use gradus_reference::{Data as Known, Machine};
 use std::sync::Arc;
 
@@ -148,23 +148,25 @@ fn compare(seeds: std::ops::Range<u64>, size: usize) -> (usize, usize) {
             }
         }
     }
-    let code = Executable::with_c(&module, &entries, &Default::default()).expect("compiles");
+    let codes = Backend::ALL.map(|b| (b, Executable::new(&module, &entries, &b.into()).expect("compiles")));
     for (entry, generated, program, name, ty) in cases {
         let layout = Layout::of(&program, &generated.input).expect("a flat input");
         let output = Layout::of(&program, &ty).expect("a flat output");
         for point in &generated.points {
             let Some(expected) = reference(&program, name, point, &ty) else { continue };
             let leaves = layout.flatten(&input(&point.data)).expect("a point of its type");
-            let found = match code.call(entry, &leaves) {
-                Ok(leaves) => output.unflatten(&mut leaves.into_iter()).expect("a result of its type"),
-                Err(error) => panic!("seed {}, {name}: {error:?}", generated.seed),
-            };
-            let mut all = Vec::new();
-            numbers(&found, &mut all);
-            let scale = expected.iter().fold(1.0_f64, |m, x| m.max(x.abs()));
-            let same = all.len() == expected.len()
-                && all.iter().zip(&expected).all(|(f, e)| f.to_bits() == e.to_bits() || (f - e).abs() <= 1e-12 * scale);
-            assert!(same, "seed {}, {name}: {all:?} instead of {expected:?}", generated.seed);
+            for (backend, code) in &codes {
+                let found = match code.call(entry, &leaves) {
+                    Ok(leaves) => output.unflatten(&mut leaves.into_iter()).expect("a result of its type"),
+                    Err(error) => panic!("seed {}, {name}, {backend:?}: {error:?}", generated.seed),
+                };
+                let mut all = Vec::new();
+                numbers(&found, &mut all);
+                let scale = expected.iter().fold(1.0_f64, |m, x| m.max(x.abs()));
+                let close = |f: f64, e: f64| f.to_bits() == e.to_bits() || (f - e).abs() <= 1e-12 * scale;
+                let same = all.len() == expected.len() && all.iter().zip(&expected).all(|(f, e)| close(*f, *e));
+                assert!(same, "seed {}, {name}, {backend:?}: {all:?} instead of {expected:?}", generated.seed);
+            }
             compared += 1;
         }
     }

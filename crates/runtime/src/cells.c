@@ -23,7 +23,7 @@ static void gr_buffer_add(gr_buffer *to, int64_t word) {
   if (to->count == to->room) {
     to->room = to->room ? 2 * to->room : 256;
     int64_t *more = realloc(to->words, 8 * (size_t)to->room);
-    if (!more) gr_fail(1);
+    if (!more) gr_fail(GR_MEMORY);
     to->words = more;
   }
   to->words[to->count++] = word;
@@ -70,7 +70,7 @@ static void gr_write_reachable(gr_buffer *to, gr_cell *root, int shape, const gr
   if (gr_reference(root) != -1000000) return;
   int64_t count = 0, room = 64;
   gr_visit *stack = malloc(sizeof(gr_visit) * (size_t)room);
-  if (!stack) gr_fail(1);
+  if (!stack) gr_fail(GR_MEMORY);
   stack[count++] = (gr_visit){root, shape};
   while (count) {
     gr_visit now = stack[--count];
@@ -93,7 +93,7 @@ static void gr_write_reachable(gr_buffer *to, gr_cell *root, int shape, const gr
         if (count + 1 >= room) {
           room *= 2;
           gr_visit *more = realloc(stack, sizeof(gr_visit) * (size_t)room);
-          if (!more) gr_fail(1);
+          if (!more) gr_fail(GR_MEMORY);
           stack = more;
         }
         stack[count++] = (gr_visit){box[i], f->shape};
@@ -117,10 +117,10 @@ static void gr_output_boxes(gradus_slot *s, gr_cell **p, int rank, const int64_t
   if (rank) gr_write_array(&to, 3, rank, p, shown);
   gr_block *owner;
   s->dims[0] = to.count;
-  s->value.data = gr_allocate(8 * to.count + 8, &owner);
+  s->value.data = gr_allocate(8 * to.count + 8, &owner, 0);
   if (to.count) memcpy(s->value.data, to.words, 8 * (size_t)to.count);
   free(to.words);
-  gr_hand_over(owner);
+  gr_unlink(owner);
   s->owner = owner;
 }
 
@@ -134,7 +134,7 @@ static const int64_t *gr_read_array(const int64_t *at, const gr_field *f, gr_wor
     dims[k] = rest[1 + k].i = *at++;
     count *= dims[k];
   }
-  void *p = gr_allocate(gr_size(dims, f->rank, f->kind == 2 ? 1 : 8), owner);
+  void *p = gr_allocate(gr_size(dims, f->rank, f->kind == 2 ? 1 : 8), owner, 0);
   rest[0].p = p;
   if (f->kind == 3) (*owner)->boxes = count;
   for (int64_t i = 0; i < count; i++, at++) {
@@ -164,7 +164,7 @@ static void gr_input_boxes(const gradus_slot *s, const gr_shape_info *shapes, gr
   const int64_t *words = s->value.data, *order = words + s->dims[0];
   gr_word *shape = malloc(8 * (size_t)(s->dims[0] + 1));
   gr_cell **made = malloc(8 * (size_t)(s->dims[0] + 1));
-  if (!made || !shape) gr_fail(1);
+  if (!made || !shape) gr_fail(GR_MEMORY);
   if (what.rank)
     gr_note_shapes(words + s->dims[1], &what, shape);
   else
@@ -184,7 +184,7 @@ static void gr_input_boxes(const gradus_slot *s, const gr_shape_info *shapes, gr
       blocks += info->field[k].rank > 0;
       size += info->field[k].rank ? 2 + info->field[k].rank : 1;
     }
-    gr_cell *c = gr_cell_new((int)tag, boxes, blocks, size);
+    gr_cell *c = gr_cell_new((int)tag, boxes, blocks, size, 0);
     for (int k = 0; k < info->fields; k++) {
       const gr_field *f = info->field + k;
       if (f->rank)

@@ -28,10 +28,20 @@ typedef struct gradus_slot {
 } gradus_slot;
 
 void gradus_release(gradus_slot *slot);
-/* How much of the machine's stack functions may use that are called from this thread, in bytes; 1 MiB unless said. Recursion
-   that needs more fails. */
-void gradus_stack(int64_t bytes);
+
+/* What the functions may use that are called from this thread. A step is an iteration of a loop or a call of a recursive function. */
+typedef struct gradus_limits {
+  int64_t stack;                     /* bytes of the machine's stack; 1 MiB unless said */
+  int64_t memory;                    /* bytes of arrays that exist at the same time; INT64_MAX: no limit */
+  int64_t steps;                     /* INT64_MAX: no limit */
+  const volatile uint8_t *interrupt; /* ends the call soon after it has become nonzero; may be null */
+} gradus_limits;
+
+/* Null: no limits. A function that needs more fails. */
+void gradus_set_limits(const gradus_limits *limits);
+/* What a failure number says, and where. */
 const char *gradus_failure(int code);
+const char *gradus_place(int code);
 
 #ifdef __cplusplus
 }

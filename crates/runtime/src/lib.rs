@@ -3,9 +3,11 @@
 //! The C backend carries its runtime inside the one file that it writes, so that the file can be used alone: [`C_PRELUDE`].
 //! The calling convention that it defines is in [`slot`]; every backend follows it.
 
-#![allow(unsafe_code)] // The calling convention is a foreign one: slots hold raw pointers to array data.
+#![allow(unsafe_code)] // Compiled code knows no Rust: it calls foreign functions with raw pointers to array data.
 
 pub mod clock;
+pub mod math;
+pub mod memory;
 pub mod slot;
 
 /// The beginning of every C file: memory, failure, the mathematics that C lacks.

@@ -50,12 +50,45 @@ typedef struct {
   gr_cell *cells[GR_SMALL_CELL];
   char *cell_at, *cell_end;
   gr_chunk *chunks, *chunk;
+  int64_t used;       /* bytes of the blocks that are linked, and of the chunks */
+  int64_t fuel, rest; /* steps until the next look at the limits, and after that */
 } gr_thread;
 
+#define GR_NO_LIMITS {1 << 20, INT64_MAX, INT64_MAX, 0}
 static __thread gr_thread gr_self;
-static __thread int64_t gr_stack = 1 << 20;
+static __thread gradus_limits gr_limits = GR_NO_LIMITS;
 
-void gradus_stack(int64_t bytes) { gr_stack = bytes; }
+void gradus_set_limits(const gradus_limits *limits) {
+  static const gradus_limits none = GR_NO_LIMITS;
+  gr_limits = limits ? *limits : none;
+}
+
+/* A failure number is 8 * place + kind. */
+enum { GR_MEMORY = 1, GR_STACK = 2, GR_STEPS_OUT = 3, GR_INTERRUPTED = 4 };
+static const char *const gr_kinds[8] = {"", "out of memory", "recursion too deep", "out of steps", "interrupted", "", "", ""};
+
+static __attribute__((noreturn, noinline, cold)) void gr_fail(int code) { longjmp(*gr_self.failure, code); }
+
+/* At the start of a call that can fail. */
+static void gr_start(jmp_buf *failure, void *frame) {
+  gr_self.failure = failure;
+  gr_self.stack_end = (char *)frame - gr_limits.stack;
+  gr_self.used = 0;
+  gr_self.fuel = gr_limits.steps < 1 << 20 ? gr_limits.steps : 1 << 20;
+  gr_self.rest = gr_limits.steps - gr_self.fuel;
+}
+
+static __attribute__((noinline, cold)) void gr_look(int place) {
+  if (gr_limits.interrupt && *gr_limits.interrupt) gr_fail(place + GR_INTERRUPTED);
+  int64_t rest = gr_self.rest + gr_self.fuel;
+  if (rest < 0) gr_fail(place + GR_STEPS_OUT);
+  gr_self.fuel = rest < 1 << 20 ? rest : 1 << 20;
+  gr_self.rest = rest - gr_self.fuel;
+}
+
+/* Counts steps, and looks at the limits from time to time. */
+#define GR_STEPS(n, place) \
+  if (GR_RARE((gr_self.fuel -= (n)) < 0)) gr_look(place)
 
 /* Sizes in units of 64 bytes are rounded up to m * 2^s with m from 5 to 8: four classes for each power of two. */
 static int64_t gr_class_of(uint64_t bytes) {
@@ -71,23 +104,25 @@ static uint64_t gr_class_bytes(int64_t c) {
   return 64 * ((uint64_t)(c - 4 * s) << s);
 }
 
-static __attribute__((noreturn, noinline, cold)) void gr_fail(int code) { longjmp(*gr_self.failure, code); }
-
 /* At the start of recursive functions: fails while there is still room to do so. */
-#define GR_CHECK_STACK() \
-  if (GR_RARE((char *)__builtin_frame_address(0) < gr_self.stack_end)) gr_fail(2)
+#define GR_CHECK_STACK(place) \
+  if (GR_RARE((char *)__builtin_frame_address(0) < gr_self.stack_end)) gr_fail((place) + GR_STACK)
 
-static void *gr_allocate(int64_t bytes, gr_block **owner) {
+static void *gr_allocate(int64_t bytes, gr_block **owner, int place) {
   gr_thread *self = &gr_self;
+  if (bytes < 0 || bytes > INT64_MAX / 4) gr_fail(place + GR_MEMORY);
   int64_t c = gr_class_of((uint64_t)bytes);
+  int64_t size = (int64_t)gr_class_bytes(c);
+  if (GR_RARE(self->used + size > gr_limits.memory)) gr_fail(place + GR_MEMORY);
   gr_block *b = self->waiting[c];
   if (b) {
     self->waiting[c] = b->next;
   } else {
-    b = aligned_alloc(64, sizeof(gr_block) + gr_class_bytes(c));
-    if (!b) gr_fail(1);
+    b = aligned_alloc(64, sizeof(gr_block) + (size_t)size);
+    if (!b) gr_fail(place + GR_MEMORY);
     b->size_class = c;
   }
+  self->used += size;
   b->holders = 1;
   b->boxes = 0;
   b->next = self->live.next;
@@ -98,11 +133,16 @@ static void *gr_allocate(int64_t bytes, gr_block **owner) {
   return b + 1;
 }
 
-static void gr_free(gr_block *b) {
-  gr_thread *self = &gr_self;
+/* It is no longer part of the call. */
+static void gr_unlink(gr_block *b) {
   b->previous->next = b->next;
   if (b->next) b->next->previous = b->previous;
-  /* Small ones and a few large ones are kept. */
+  gr_self.used -= (int64_t)gr_class_bytes(b->size_class);
+}
+
+static void gr_free(gr_block *b) {
+  gr_thread *self = &gr_self;
+  gr_unlink(b);
   b->next = self->waiting[b->size_class];
   self->waiting[b->size_class] = b;
 }
@@ -111,13 +151,13 @@ static inline void gr_hold(gr_block *b) {
   if (b) b->holders++;
 }
 
-static __attribute__((noinline)) void gr_more_cells(int64_t bytes) {
+static __attribute__((noinline)) void gr_more_cells(int64_t bytes, int place) {
   gr_thread *self = &gr_self;
   gr_chunk *next = self->chunk ? self->chunk->next : self->chunks;
   if (!next || next->bytes < bytes) {
     int64_t size = bytes > GR_CHUNK_BYTES ? bytes : GR_CHUNK_BYTES;
     gr_chunk *fresh = malloc(sizeof(gr_chunk) + (size_t)size);
-    if (!fresh) gr_fail(1);
+    if (!fresh) gr_fail(place + GR_MEMORY);
     fresh->bytes = size;
     fresh->next = next;
     if (self->chunk)
@@ -126,12 +166,14 @@ static __attribute__((noinline)) void gr_more_cells(int64_t bytes) {
       self->chunks = fresh;
     next = fresh;
   }
+  self->used += next->bytes;
+  if (self->used > gr_limits.memory) gr_fail(place + GR_MEMORY);
   self->chunk = next;
   self->cell_at = (char *)(next + 1);
   self->cell_end = self->cell_at + next->bytes;
 }
 
-static inline gr_cell *gr_cell_new(int tag, int boxes, int blocks, int words) {
+static inline gr_cell *gr_cell_new(int tag, int boxes, int blocks, int words, int place) {
   gr_thread *self = &gr_self;
   gr_cell *c;
   if (words < GR_SMALL_CELL && self->cells[words]) {
@@ -139,7 +181,7 @@ static inline gr_cell *gr_cell_new(int tag, int boxes, int blocks, int words) {
     self->cells[words] = (gr_cell *)c->holders;
   } else {
     int64_t bytes = (int64_t)sizeof(gr_cell) + 8 * words;
-    if (GR_RARE(self->cell_end - self->cell_at < bytes)) gr_more_cells(bytes);
+    if (GR_RARE(self->cell_end - self->cell_at < bytes)) gr_more_cells(bytes, place);
     c = (gr_cell *)self->cell_at;
     self->cell_at += bytes;
   }
@@ -247,12 +289,6 @@ void gradus_release(gradus_slot *slot) {
   }
 }
 
-/* An output is no longer part of the call. */
-static void gr_hand_over(gr_block *b) {
-  b->previous->next = b->next;
-  if (b->next) b->next->previous = b->previous;
-}
-
 /* The number of bytes of an array; a product that overflows becomes more than any machine has. */
 static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
   int64_t size = width;
@@ -268,19 +304,19 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
     gr_block *b;                                                                                  \
     int64_t d[RANK];                                                                              \
   } NAME;                                                                                         \
-  static inline __attribute__((unused)) void NAME##_new(NAME *a) {                                \
-    a->p = gr_allocate(gr_size(a->d, RANK, sizeof(ELEMENT)), &a->b);                              \
+  static inline __attribute__((unused)) void NAME##_new(NAME *a, int place) {                     \
+    a->p = gr_allocate(gr_size(a->d, RANK, sizeof(ELEMENT)), &a->b, place);                       \
   }                                                                                               \
-  static inline __attribute__((unused)) NAME NAME##_copy(NAME a) {                                \
+  static inline __attribute__((unused)) NAME NAME##_copy(NAME a, int place) {                     \
     NAME c = a;                                                                                   \
-    NAME##_new(&c);                                                                               \
+    NAME##_new(&c, place);                                                                        \
     memcpy(c.p, a.p, (size_t)gr_size(a.d, RANK, sizeof(ELEMENT)));                                \
     return c;                                                                                     \
   }                                                                                               \
   /* The same array, which may now be changed: itself if nobody else holds it. */                 \
-  static inline __attribute__((unused)) NAME NAME##_own(NAME a) {                                 \
+  static inline __attribute__((unused)) NAME NAME##_own(NAME a, int place) {                      \
     if (gr_sole(a.b)) return a;                                                                   \
-    NAME c = NAME##_copy(a);                                                                      \
+    NAME c = NAME##_copy(a, place);                                                               \
     gr_drop(a.b);                                                                                 \
     return c;                                                                                     \
   }                                                                                               \
@@ -291,14 +327,14 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
     memcpy(a.d, s->dims, sizeof a.d);                                                             \
     return a;                                                                                     \
   }                                                                                               \
-  static inline __attribute__((unused)) void NAME##_output(gradus_slot *s, NAME a) {              \
+  static inline __attribute__((unused)) void NAME##_output(gradus_slot *s, NAME a, int place) {   \
     /* A part of a larger array, or something that is also held elsewhere, is copied. */          \
     if (!gr_sole(a.b) || (void *)a.p != (void *)(a.b + 1)) {                                      \
-      NAME c = NAME##_copy(a);                                                                    \
+      NAME c = NAME##_copy(a, place);                                                             \
       gr_drop(a.b);                                                                               \
       a = c;                                                                                      \
     }                                                                                             \
-    gr_hand_over(a.b);                                                                            \
+    gr_unlink(a.b);                                                                               \
     s->value.data = a.p;                                                                          \
     s->owner = a.b;                                                                               \
     memcpy(s->dims, a.d, sizeof a.d);                                                             \
@@ -311,31 +347,31 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
     gr_block *b;                                                                                  \
     int64_t d[RANK];                                                                              \
   } NAME;                                                                                         \
-  static inline __attribute__((unused)) void NAME##_new(NAME *a) {                                \
+  static inline __attribute__((unused)) void NAME##_new(NAME *a, int place) {                     \
     int64_t bytes = gr_size(a->d, RANK, 8);                                                       \
-    a->p = gr_allocate(bytes, &a->b);                                                             \
+    a->p = gr_allocate(bytes, &a->b, place);                                                      \
     a->b->boxes = bytes / 8;                                                                      \
     for (int64_t k = 0; k < bytes / 8; k++) a->p[k] = GR_NIL;                                     \
   }                                                                                               \
-  static inline __attribute__((unused)) NAME NAME##_copy(NAME a) {                                \
+  static inline __attribute__((unused)) NAME NAME##_copy(NAME a, int place) {                     \
     NAME c = a;                                                                                   \
-    NAME##_new(&c);                                                                               \
+    NAME##_new(&c, place);                                                                        \
     gr_put_all(c.p, a.p, gr_size(a.d, RANK, 1));                                                  \
     return c;                                                                                     \
   }                                                                                               \
-  static inline __attribute__((unused)) NAME NAME##_own(NAME a) {                                 \
+  static inline __attribute__((unused)) NAME NAME##_own(NAME a, int place) {                      \
     if (gr_sole(a.b)) return a;                                                                   \
-    NAME c = NAME##_copy(a);                                                                      \
+    NAME c = NAME##_copy(a, place);                                                               \
     gr_drop(a.b);                                                                                 \
     return c;                                                                                     \
   }
 
 /* Room for one more row of boxes at the end of a growing array of `count` rows. The new places are nil. */
-static __attribute__((unused)) gr_cell **gr_grow_boxes(gr_cell **p, gr_block **b, int64_t count, int64_t width) {
+static __attribute__((unused)) gr_cell **gr_grow_boxes(gr_cell **p, gr_block **b, int64_t count, int64_t width, int place) {
   int64_t have = count * width, want = have + width;
   if (!*b || (uint64_t)(want * 8) > gr_class_bytes((*b)->size_class)) {
     gr_block *old = *b;
-    gr_cell **fresh = gr_allocate(want * 16, b);
+    gr_cell **fresh = gr_allocate(want * 16, b, place);
     if (old) {
       memcpy(fresh, p, (size_t)(have * 8));
       old->boxes = 0;
@@ -349,10 +385,10 @@ static __attribute__((unused)) gr_cell **gr_grow_boxes(gr_cell **p, gr_block **b
 }
 
 /* Room for one more element at the end of a growing array of `count` elements of `width` bytes. */
-static void *gr_grow(void *p, gr_block **b, int64_t count, int64_t width) {
+static void *gr_grow(void *p, gr_block **b, int64_t count, int64_t width, int place) {
   if (*b && (uint64_t)((count + 1) * width) <= gr_class_bytes((*b)->size_class)) return p;
   gr_block *old = *b;
-  void *fresh = gr_allocate((count + 1) * width * 2, b);
+  void *fresh = gr_allocate((count + 1) * width * 2, b, place);
   if (old) {
     memcpy(fresh, p, (size_t)(count * width));
     gr_drop(old);

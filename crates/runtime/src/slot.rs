@@ -1,6 +1,7 @@
 //! The calling convention of compiled functions, as `gradus.h` states it.
 
 use std::ffi::c_void;
+use std::sync::atomic::AtomicBool;
 
 /// One flattened parameter or result: a number, or an array with its shape.
 #[repr(C)]
@@ -70,5 +71,51 @@ pub type Entry = unsafe extern "C" fn(inputs: *const Slot, outputs: *mut Slot) -
 /// Gives an output array back.
 pub type Release = unsafe extern "C" fn(slot: *mut Slot);
 
-/// Says how much of the machine's stack compiled functions may use on this thread.
-pub type SetStack = unsafe extern "C" fn(bytes: i64);
+/// What calls may use, as `gradus.h` states it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// Bytes of the machine's stack.
+    pub stack: i64,
+    /// Bytes of arrays together.
+    pub memory: i64,
+    /// Loop iterations and calls of recursive functions.
+    pub steps: i64,
+    /// Ends the call soon after it has become true; may be null.
+    pub interrupt: *const AtomicBool,
+}
+
+impl Limits {
+    /// What holds for a thread of which nothing was said.
+    pub const NONE: Limits = Limits { stack: 1 << 20, memory: i64::MAX, steps: i64::MAX, interrupt: std::ptr::null() };
+}
+
+/// Sets the limits of the calls that follow on this thread; null for none.
+pub type SetLimits = unsafe extern "C" fn(limits: *const Limits);
+
+/// What a failure number means: it is `8 * place + kind`.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A check of the program failed.
+    Check = 0,
+    Memory = 1,
+    Stack = 2,
+    Steps = 3,
+    Interrupted = 4,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 5] = [Kind::Check, Kind::Memory, Kind::Stack, Kind::Steps, Kind::Interrupted];
+
+    /// The failure number at a place; places are numbered from 1.
+    pub fn at(self, place: usize) -> i32 {
+        (8 * place) as i32 + self as i32
+    }
+
+    /// The kind and the place of a failure number.
+    pub fn of(code: i32) -> (Kind, usize) {
+        let kind = Kind::ALL.get((code & 7) as usize).copied().unwrap_or(Kind::Memory);
+        (kind, (code >> 3) as usize)
+    }
+}

@@ -1,105 +1,26 @@
-//! Statements as C. Each array variable holds its array once; it is let go after its last use in its block, or handed on by that use.
+//! Statements as C.
 
 use super::cells::{is_box, stored};
 use super::emit::Emitter;
 use super::scalars;
-use crate::flow::walk::for_each_operand;
 use crate::flow::*;
+use crate::ownership::Ownership;
 use gradus_core::traverse::with_stack;
-use rustc_hash::FxHashMap;
-
-/// How the statement that is being written may take array variables over.
-pub(super) struct Ownership {
-    /// For the arrays that the block owns: the statement of the last use; the number of statements for results.
-    last_use: FxHashMap<Var, usize>,
-    at: usize,
-    /// How often the current statement uses each variable.
-    uses: FxHashMap<Var, usize>,
-    handed_on: Vec<Var>,
-}
-
-impl Ownership {
-    fn new(block: &Block, params: &[Var]) -> Ownership {
-        let mut last_use: FxHashMap<Var, usize> = FxHashMap::default();
-        let owned = |v: &Var| v.ty.is_counted() && !v.ty.accumulator;
-        for param in params.iter().filter(|v| owned(v)) {
-            last_use.insert(*param, 0);
-        }
-        for (at, stmt) in block.stmts.iter().enumerate() {
-            for var in uses_of(stmt).into_keys() {
-                if let Some(last) = last_use.get_mut(&var) {
-                    *last = at;
-                }
-            }
-            for var in stmt.binds.iter().filter(|v| owned(v)) {
-                last_use.insert(*var, at);
-            }
-        }
-        for result in &block.results {
-            if let Some(last) = result.var().and_then(|v| last_use.get_mut(&v)) {
-                *last = block.stmts.len();
-            }
-        }
-        Ownership { last_use, at: 0, uses: FxHashMap::default(), handed_on: Vec::new() }
-    }
-
-    /// Whether something belongs to an outer block or to the caller, and so lives as long as this block.
-    pub(super) fn is_borrowed(&self, atom: Atom) -> bool {
-        atom.var().is_none_or(|v| !self.last_use.contains_key(&v))
-    }
-
-    /// Whether nobody looks at what the current statement binds.
-    pub(super) fn is_unused(&self, var: Var) -> bool {
-        self.last_use.get(&var) == Some(&self.at)
-    }
-
-    /// The block no longer has to let go of a variable.
-    pub(super) fn forget(&mut self, var: Var) {
-        self.last_use.remove(&var);
-    }
-}
-
-fn uses_of(stmt: &Stmt) -> FxHashMap<Var, usize> {
-    let mut uses = FxHashMap::default();
-    let mut count = |a: Atom| {
-        if let Atom::Var(v) = a {
-            *uses.entry(v).or_insert(0) += 1;
-        }
-    };
-    stmt.op.for_each_operand(&mut count);
-    for (block, _) in stmt.op.blocks() {
-        for_each_operand(block, &mut count);
-    }
-    uses
-}
+use gradus_source::Span;
 
 impl Emitter<'_> {
     /// Writes a block whose results go to `targets`. `params` are arrays that the block takes over.
     pub(super) fn block(&mut self, block: &Block, params: &[Var], targets: &[String]) {
         with_stack(|| {
-            let mut ownership = Ownership::new(block, params);
-            let unused: Vec<Var> = params
-                .iter()
-                .copied()
-                .filter(|v| v.ty.is_counted() && !walk::count_uses(block).contains_key(v))
-                .collect();
+            let (mut ownership, unused) = Ownership::new(block, params);
             for var in unused {
                 self.drop_var(var);
-                ownership.last_use.remove(&var);
             }
             for (at, stmt) in block.stmts.iter().enumerate() {
-                ownership.at = at;
-                ownership.uses = uses_of(stmt);
-                ownership.handed_on.clear();
+                ownership.start(at, stmt);
                 self.stmt(stmt, &mut ownership);
-                let mut over: Vec<Var> =
-                    ownership.last_use.iter().filter(|(_, last)| **last == at).map(|(v, _)| *v).collect();
-                over.sort_by_key(|v| v.id);
-                for var in over {
-                    ownership.last_use.remove(&var);
-                    if !ownership.handed_on.contains(&var) {
-                        self.drop_var(var);
-                    }
+                for var in ownership.end() {
+                    self.drop_var(var);
                 }
             }
             self.results(block, targets, &mut ownership);
@@ -116,7 +37,7 @@ impl Emitter<'_> {
             let text = self.atom(*result);
             if let Some(var) = result.var().filter(|v| v.ty.is_counted()) {
                 // Its own are handed over once; what is not its own, or given twice, is held once more.
-                if ownership.last_use.remove(&var).is_none() {
+                if !ownership.gives(var) {
                     self.hold(&text, var.ty);
                 }
             }
@@ -128,11 +49,7 @@ impl Emitter<'_> {
     pub(super) fn take(&mut self, atom: Atom, ownership: &mut Ownership) -> String {
         let text = self.atom(atom);
         if let Some(var) = atom.var().filter(|v| v.ty.is_counted()) {
-            let last = ownership.last_use.get(&var) == Some(&ownership.at);
-            let only = ownership.uses.get(&var) == Some(&1);
-            if last && only {
-                ownership.handed_on.push(var);
-            } else {
+            if !ownership.hands_on(var) {
                 self.hold(&text, var.ty);
             }
         }
@@ -188,16 +105,14 @@ impl Emitter<'_> {
                     let dims: Vec<String> =
                         (index.len()..array.ty.rank as usize).map(|axis| format!("{name}.d[{axis}]")).collect();
                     self.define(*y, &format!("{{{name}.p + {offset}, {name}.b, {{{}}}}}", dims.join(", ")));
-                    self.line(&format!("gr_hold({name}.b);"));
+                    if ownership.holds(*y) {
+                        self.line(&format!("gr_hold({name}.b);"));
+                    }
                 } else {
                     self.define(*y, &format!("{name}.p[{offset}]"));
-                    if y.ty.is_counted() {
-                        if ownership.is_borrowed((*array).into()) {
-                            ownership.forget(*y);
-                        } else {
-                            let element = self.name(*y);
-                            self.hold(&element, y.ty);
-                        }
+                    if y.ty.is_counted() && ownership.holds(*y) {
+                        let element = self.name(*y);
+                        self.hold(&element, y.ty);
                     }
                 }
             }
@@ -205,7 +120,8 @@ impl Emitter<'_> {
                 let taken = self.take((*array).into(), ownership);
                 let ty = self.ty(array.ty);
                 let target = self.name(*y);
-                self.line(&format!("{ty} {target} = {ty}_own({taken});"));
+                let place = self.place(stmt.span);
+                self.line(&format!("{ty} {target} = {ty}_own({taken}, {place});"));
                 self.store(&target, array.ty, index, *value, "=");
             }
             (Op::Fill { dims, value }, [y]) => {
@@ -214,9 +130,9 @@ impl Emitter<'_> {
                     let dim = self.atom(*dim);
                     self.line(&format!("{name}.d[{axis}] = {dim};"));
                 }
-                self.allocate_and_fill(&name, y.ty, *value);
+                self.allocate_and_fill(&name, y.ty, *value, stmt.span);
             }
-            (Op::Cell { tag, fields, .. }, [y]) => self.cell(*tag, fields, *y, ownership),
+            (Op::Cell { tag, fields, .. }, [y]) => self.cell(*tag, fields, *y, ownership, stmt.span),
             (Op::Tag { cell }, [y]) => {
                 let cell = self.atom(*cell);
                 self.define(*y, &format!("gr_tag({cell})"));
@@ -229,7 +145,8 @@ impl Emitter<'_> {
                 self.line("  char digits[400];");
                 self.line(&format!("  {name}.d[0] = gr_digits({value}, digits);"));
                 let c = self.ty(y.ty);
-                self.line(&format!("  {c}_new(&{name});"));
+                let place = self.place(stmt.span);
+                self.line(&format!("  {c}_new(&{name}, {place});"));
                 self.line(&format!("  for (int64_t k = 0; k < {name}.d[0]; k++) {name}.p[k] = digits[k];"));
                 self.line("}");
             }
@@ -257,7 +174,8 @@ impl Emitter<'_> {
                 let taken = self.take(*init, ownership);
                 let ty = self.ty(acc.ty);
                 let name = self.name(*acc);
-                let value = if acc.ty.is_array() { format!("{ty}_own({taken})") } else { taken };
+                let place = self.place(stmt.span);
+                let value = if acc.ty.is_array() { format!("{ty}_own({taken}, {place})") } else { taken };
                 self.line(&format!("{ty} {name} = {value};"));
             }
             (Op::Add { acc, index, value }, []) => {
@@ -274,14 +192,13 @@ impl Emitter<'_> {
 
     /// A statement that owns nothing.
     pub(super) fn plain(&mut self, stmt: &Stmt) {
-        self.stmt(stmt, &mut Ownership::new(&Block::default(), &[]));
+        self.stmt(stmt, &mut Ownership::none());
     }
 
     /// A parameter that accumulates one number is a pointer.
     fn accumulator(&mut self, acc: Var) -> String {
         let name = self.name(acc);
-        let is_param = acc.ty.rank == 0 && self.module.functions.iter().any(|f| f.params.contains(&acc));
-        if is_param {
+        if self.pointers.contains(&acc) {
             format!("(*{name})")
         } else {
             name
@@ -344,9 +261,9 @@ impl Emitter<'_> {
         self.line("}");
     }
 
-    fn allocate_and_fill(&mut self, name: &str, ty: Type, value: Atom) {
-        let c = self.ty(ty);
-        self.line(&format!("{c}_new(&{name});"));
+    fn allocate_and_fill(&mut self, name: &str, ty: Type, value: Atom, span: Span) {
+        let (c, place) = (self.ty(ty), self.place(span));
+        self.line(&format!("{c}_new(&{name}, {place});"));
         if value.ty() != ty && matches!(value, Atom::Nil(_)) {
             return;
         }
@@ -366,7 +283,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn literal(&mut self, items: &[Atom], ty: Type, y: Var, span: gradus_source::Span) {
+    fn literal(&mut self, items: &[Atom], ty: Type, y: Var, span: Span) {
         let name = self.declare(&[y]).remove(0);
         let c = self.ty(ty);
         self.line(&format!("{name}.d[0] = {};", items.len()));
@@ -375,7 +292,8 @@ impl Emitter<'_> {
             let dim = first.as_ref().map_or("0".to_string(), |first| format!("{first}.d[{}]", axis - 1));
             self.line(&format!("{name}.d[{axis}] = {dim};"));
         }
-        self.line(&format!("{c}_new(&{name});"));
+        let place = self.place(span);
+        self.line(&format!("{c}_new(&{name}, {place});"));
         for (i, item) in items.iter().enumerate() {
             if item.ty().is_array() {
                 let text = self.atom(*item);
@@ -386,7 +304,7 @@ impl Emitter<'_> {
     }
 
     /// Arrays are regular: fails unless the row has the shape of the others.
-    pub(super) fn same_row(&mut self, array: &str, ty: Type, row: &str, span: gradus_source::Span) {
+    pub(super) fn same_row(&mut self, array: &str, ty: Type, row: &str, span: Span) {
         let code = self.site(Failure::Rows, span);
         for axis in 1..ty.rank as usize {
             self.line(&format!("if (GR_RARE({array}.d[{axis}] != {row}.d[{}])) gr_fail({code});", axis - 1));

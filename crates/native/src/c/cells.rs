@@ -1,8 +1,9 @@
 //! Boxes as C: cells and their fields, and the tables that say how boxes go in and out of entry points.
 
-use super::blocks::Ownership;
 use super::emit::Emitter;
 use crate::flow::*;
+use crate::ownership::Ownership;
+use gradus_source::Span;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -88,7 +89,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(super) fn cell(&mut self, tag: usize, fields: &[Atom], y: Var, ownership: &mut Ownership) {
+    pub(super) fn cell(&mut self, tag: usize, fields: &[Atom], y: Var, ownership: &mut Ownership, span: Span) {
         let name = self.name(y);
         if fields.is_empty() {
             self.line(&format!("gr_cell *{name} = GR_IMMEDIATE({tag});"));
@@ -97,7 +98,8 @@ impl Emitter<'_> {
         let types: Vec<Type> = fields.iter().map(|a| a.ty()).collect();
         let layout = CellLayout::of(&types);
         let CellLayout { boxes, blocks, words, .. } = layout;
-        self.line(&format!("gr_cell *{name} = gr_cell_new({tag}, {boxes}, {blocks}, {words});"));
+        let place = self.place(span);
+        self.line(&format!("gr_cell *{name} = gr_cell_new({tag}, {boxes}, {blocks}, {words}, {place});"));
         for ((field, ty), place) in fields.iter().zip(&types).zip(&layout.places) {
             let text = self.take(*field, ownership);
             let Place { at, rest } = *place;
@@ -118,10 +120,8 @@ impl Emitter<'_> {
         let types: Vec<Type> = binds.iter().map(|v| v.ty).collect();
         let layout = CellLayout::of(&types);
         let text = self.atom(cell);
-        let borrowed = ownership.is_borrowed(cell);
         for (bind, place) in binds.iter().zip(&layout.places) {
-            if bind.ty.is_counted() && ownership.is_unused(*bind) {
-                ownership.forget(*bind);
+            if ownership.is_unused(*bind) {
                 continue;
             }
             let (ty, name) = (self.ty(bind.ty), self.name(*bind));
@@ -136,12 +136,8 @@ impl Emitter<'_> {
             } else {
                 self.line(&format!("{ty} {name} = {text}->w[{at}].{};", member(bind.ty.scalar)));
             }
-            if bind.ty.is_counted() {
-                if borrowed {
-                    ownership.forget(*bind);
-                } else {
-                    self.hold(&name, bind.ty);
-                }
+            if bind.ty.is_counted() && ownership.holds(*bind) {
+                self.hold(&name, bind.ty);
             }
         }
     }

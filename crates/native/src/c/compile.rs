@@ -1,7 +1,9 @@
 //! Runs the machine's C compiler, keeps its results by content, and loads them.
 
-use super::emit::{Site, Source};
-use gradus_runtime::slot::{Entry, Release, SetStack, Slot};
+use super::emit::{emit, Source};
+use crate::flow::{FunctionId, Module};
+use crate::run::Code;
+use gradus_runtime::slot::{Entry, Release, SetLimits};
 use gradus_source::Diagnostic;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -70,47 +72,6 @@ impl CompileError {
     }
 }
 
-/// A loaded library. Dropping it unloads the code.
-pub struct Compiled {
-    entries: Vec<Entry>,
-    release: Release,
-    set_stack: SetStack,
-    pub sites: Vec<Site>,
-    _library: libloading::Library,
-}
-
-impl Compiled {
-    /// Calls an entry point; `Err` is the failure number.
-    ///
-    /// # Safety
-    /// The slots must be as many and of the types that the function has.
-    pub unsafe fn call(&self, entry: usize, inputs: &[Slot], outputs: &mut [Slot]) -> Result<(), i32> {
-        let Some(function) = self.entries.get(entry) else {
-            gradus_source::bug!("no entry {entry} in a compiled module");
-        };
-        match unsafe { function(inputs.as_ptr(), outputs.as_mut_ptr()) } {
-            0 => Ok(()),
-            code => Err(code),
-        }
-    }
-
-    /// Says how much stack the functions may use on this thread.
-    ///
-    /// # Safety
-    /// There must be so much where they are called.
-    pub unsafe fn set_stack(&self, bytes: usize) {
-        unsafe { (self.set_stack)(bytes as i64) }
-    }
-
-    /// Gives the arrays of outputs back.
-    ///
-    /// # Safety
-    /// The slots must come from [`Compiled::call`] on this thread, with results that are arrays.
-    pub unsafe fn release(&self, slot: &mut Slot) {
-        unsafe { (self.release)(slot) }
-    }
-}
-
 /// FNV-1a on 128 bits: not against attackers, who could write to the cache anyway.
 fn hash(texts: &[&str]) -> String {
     let mut hash: u128 = 0x6c62272e07bb014262b821756295c58d;
@@ -122,15 +83,18 @@ fn hash(texts: &[&str]) -> String {
     text
 }
 
-/// Compiles and loads a module, or loads it from the cache.
-pub fn compile(source: &Source, entries: &[String], options: &Options) -> Result<Compiled, CompileError> {
+/// Compiles and loads a module, or loads it from the cache; `entries` are the functions to be called from outside.
+pub fn compile(module: &Module, entries: &[FunctionId], options: &Options) -> Result<Code, CompileError> {
+    let names: Vec<String> = (0..entries.len()).map(|i| format!("gradus_entry_{i}")).collect();
+    let pairs: Vec<_> = entries.iter().copied().zip(names.iter().cloned()).collect();
+    let source = emit(module, &pairs);
     let flags = options.flags.join(" ");
     let key = hash(&[&source.code, &options.compiler, &flags, &cpu()]);
     let library = options.cache.join(format!("{key}.so"));
     if !library.exists() {
-        build(source, &key, &library, options)?;
+        build(&source, &key, &library, options)?;
     }
-    load(source, entries, &library)
+    load(source, &names, &library)
 }
 
 /// What `-march=native` depends on.
@@ -189,7 +153,7 @@ fn run_compiler(c: &Path, so: &Path, options: &Options) -> Result<(), CompileErr
     })
 }
 
-fn load(source: &Source, entries: &[String], path: &PathBuf) -> Result<Compiled, CompileError> {
+fn load(source: Source, entries: &[String], path: &PathBuf) -> Result<Code, CompileError> {
     let failed = |e: libloading::Error| CompileError::Load { reason: e.to_string() };
     // The library is one that we wrote: its initialisers do nothing, and its symbols have the types of the calling convention.
     unsafe {
@@ -199,7 +163,7 @@ fn load(source: &Source, entries: &[String], path: &PathBuf) -> Result<Compiled,
             functions.push(*library.get::<Entry>(name.as_bytes()).map_err(failed)?);
         }
         let release = *library.get::<Release>(b"gradus_release").map_err(failed)?;
-        let set_stack = *library.get::<SetStack>(b"gradus_stack").map_err(failed)?;
-        Ok(Compiled { entries: functions, release, set_stack, sites: source.sites.clone(), _library: library })
+        let set_limits = *library.get::<SetLimits>(b"gradus_set_limits").map_err(failed)?;
+        Ok(Code { entries: functions, release, set_limits, places: source.places, _owner: Box::new(library) })
     }
 }

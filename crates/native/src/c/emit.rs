@@ -2,30 +2,20 @@
 
 use super::scalars;
 use crate::flow::*;
+use crate::place::Places;
+use crate::recursion;
+use gradus_runtime::slot::Kind;
 use gradus_source::Span;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A place where the program can fail. The failure number of `sites[i]` is `i + FIRST_SITE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Site {
-    pub failure: Failure,
-    pub span: Span,
-}
-
-/// Smaller numbers are taken: all went well, out of memory, recursion too deep.
-pub const FIRST_SITE: usize = 3;
-
-/// The failure number of recursion that needs more stack than there is.
-pub const STACK: i32 = 2;
-
-/// A C file, its header, and what its failure numbers mean.
+/// A C file, its header, and the places of its failure numbers.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub code: String,
     pub header: String,
-    pub sites: Vec<Site>,
+    pub places: Places,
 }
 
 /// Writes a module. `entries` are the functions to be called from outside, with their C names.
@@ -36,8 +26,10 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)]) -> Source {
         depth: 0,
         names: FxHashMap::default(),
         types: BTreeSet::new(),
-        sites: Vec::new(),
         outside: super::cells::outside(module, entries),
+        pointers: FxHashSet::default(),
+        places: Places::default(),
+        recursive: recursion::recursive(module),
     };
     for id in 0..module.functions.len() {
         let signature = emitter.signature(FunctionId(id));
@@ -67,19 +59,21 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)]) -> Source {
         };
     }
     code.push_str(&emitter.text);
-    code.push_str(&failure_text(&emitter.sites));
-    Source { code, header, sites: emitter.sites }
+    code.push_str(&failure_text(&emitter.places));
+    Source { code, header, places: emitter.places }
 }
 
-fn failure_text(sites: &[Site]) -> String {
-    let mut text = String::from("\nconst char *gradus_failure(int code) {\n  static const char *const texts[] = {\n");
-    text.push_str("    \"\",\n    \"out of memory\",\n    \"recursion too deep\",\n");
-    for site in sites {
-        let words = site.failure.key().replace('_', " ");
-        let Span { file, start, end } = site.span;
-        let _ = writeln!(text, "    \"{words} (file {}, bytes {start} to {end})\",", file.0);
+fn failure_text(places: &Places) -> String {
+    let mut text = String::from("\nstatic const char *const gr_places[] = {\n  \"\",\n");
+    for place in places.iter() {
+        let words = place.failure.map_or(String::new(), |f| f.key().replace('_', " "));
+        let Span { file, start, end } = place.span;
+        let _ = writeln!(text, "  \"{words} (file {}, bytes {start} to {end})\",", file.0);
     }
-    text.push_str("  };\n  return texts[code];\n}\n");
+    text.push_str(
+        "};\nconst char *gradus_failure(int code) { return code & 7 ? gr_kinds[code & 7] : gr_places[code >> 3]; }\n",
+    );
+    text.push_str("const char *gradus_place(int code) { return gr_places[code >> 3]; }\n");
     text
 }
 
@@ -103,9 +97,12 @@ pub(super) struct Emitter<'a> {
     /// Numbers in order of appearance, so that the same program gives the same text and is found in the cache.
     names: FxHashMap<Var, String>,
     types: BTreeSet<Type>,
-    sites: Vec<Site>,
     /// The shapes of boxes that entry points take or give.
     pub(super) outside: BTreeSet<ShapeId>,
+    /// Parameters that accumulate one number.
+    pub(super) pointers: FxHashSet<Var>,
+    pub(super) places: Places,
+    recursive: Vec<bool>,
 }
 
 impl Emitter<'_> {
@@ -140,13 +137,14 @@ impl Emitter<'_> {
         }
     }
 
-    pub(super) fn site(&mut self, failure: Failure, span: Span) -> usize {
-        let site = Site { failure, span };
-        let at = self.sites.iter().position(|s| *s == site).unwrap_or_else(|| {
-            self.sites.push(site);
-            self.sites.len() - 1
-        });
-        at + FIRST_SITE
+    /// The failure number of a check.
+    pub(super) fn site(&mut self, failure: Failure, span: Span) -> i32 {
+        Kind::Check.at(self.places.number(Some(failure), span))
+    }
+
+    /// A place where memory, stack or steps can run out: the failure number but for the kind.
+    pub(super) fn place(&mut self, span: Span) -> i32 {
+        Kind::Check.at(self.places.number(None, span))
     }
 
     pub(super) fn function_name(&self, id: FunctionId) -> String {
@@ -159,7 +157,11 @@ impl Emitter<'_> {
         let mut params = Vec::new();
         for param in &function.params {
             let (ty, name) = (self.ty(param.ty), self.name(*param));
-            let pointer = if param.ty.accumulator && param.ty.rank == 0 { " *restrict" } else { "" };
+            let mut pointer = "";
+            if param.ty.accumulator && param.ty.rank == 0 {
+                self.pointers.insert(*param);
+                pointer = " *restrict";
+            }
             params.push(format!("{ty}{pointer} {name}"));
         }
         for (i, result) in function.results.iter().enumerate() {
@@ -174,8 +176,10 @@ impl Emitter<'_> {
         let signature = self.signature(id);
         self.line(&format!("\n{signature} {{"));
         self.depth += 1;
-        if is_recursive(self.module, id) {
-            self.line("GR_CHECK_STACK();");
+        if self.recursive[id.0] {
+            let place = self.place(function.body.stmts.first().map_or(Span::default(), |s| s.span));
+            self.line(&format!("GR_CHECK_STACK({place});"));
+            self.line(&format!("GR_STEPS(1, {place});"));
         }
         let targets: Vec<String> = (0..function.results.len()).map(|i| format!("*result_{i}")).collect();
         self.block(&function.body, &[], &targets);
@@ -187,8 +191,8 @@ impl Emitter<'_> {
         let mut list = Vec::new();
         for arg in args {
             let text = self.atom(*arg);
-            let scalar_accumulator = matches!(arg, Atom::Var(v) if v.ty.accumulator && v.ty.rank == 0);
-            list.push(if scalar_accumulator { format!("&{text}") } else { text });
+            let own_sum = |v: Var| v.ty.accumulator && v.ty.rank == 0 && !self.pointers.contains(&v);
+            list.push(if arg.var().is_some_and(own_sum) { format!("&{text}") } else { text });
         }
         for var in binds {
             let (ty, name) = (self.ty(var.ty), self.name(*var));
@@ -223,10 +227,9 @@ impl Emitter<'_> {
             args.push(format!("&result_{i}"));
         }
         let heap = !self.module.shapes.is_empty();
-        if heap || self.can_fail(id) {
+        if heap || recursion::can_fail(self.module, id) {
             self.line("jmp_buf failure;");
-            self.line("gr_self.failure = &failure;");
-            self.line("gr_self.stack_end = (char *)__builtin_frame_address(0) - gr_stack;");
+            self.line("gr_start(&failure, __builtin_frame_address(0));");
             self.line("int code = setjmp(failure);");
             self.line("if (code) {");
             self.line("  gr_free_live();");
@@ -244,6 +247,7 @@ impl Emitter<'_> {
         for (i, ty, _) in &inputs {
             self.drop(&format!("arg_{i}"), *ty);
         }
+        let place = self.place(function.body.stmts.last().map_or(Span::default(), |s| s.span));
         for (i, result) in function.results.iter().enumerate() {
             let ty = self.ty(*result);
             let text = match (result.rank, result.scalar) {
@@ -256,7 +260,7 @@ impl Emitter<'_> {
                     };
                     format!("gr_output_boxes(&out[{i}], {data}, {rank}, {dims}, {}, gr_shapes);", shape.0)
                 }
-                _ => format!("{ty}_output(&out[{i}], result_{i});"),
+                _ => format!("{ty}_output(&out[{i}], result_{i}, {place});"),
             };
             self.line(&text);
         }
@@ -272,46 +276,4 @@ impl Emitter<'_> {
         self.depth -= 1;
         self.line("}");
     }
-
-    /// Whether a function allocates, checks, or calls: otherwise it needs no place to return to on failure.
-    fn can_fail(&self, id: FunctionId) -> bool {
-        fn block_can_fail(block: &Block) -> bool {
-            block.stmts.iter().any(|stmt| {
-                let arrays = stmt.binds.iter().any(|v| v.ty.is_counted());
-                arrays
-                    || matches!(stmt.op, Op::Check { .. } | Op::Call { .. })
-                    || stmt.op.blocks().iter().any(|(b, _)| block_can_fail(b))
-            })
-        }
-        let function = self.module.function(id);
-        function.results.iter().any(|t| t.is_array()) || block_can_fail(&function.body)
-    }
-}
-
-/// Whether a function can come to call itself.
-pub fn is_recursive(module: &Module, id: FunctionId) -> bool {
-    let mut next = Vec::new();
-    callees(&module.function(id).body, &mut next);
-    let mut seen: Vec<FunctionId> = Vec::new();
-    while let Some(callee) = next.pop() {
-        if callee == id {
-            return true;
-        }
-        if !seen.contains(&callee) {
-            seen.push(callee);
-            callees(&module.function(callee).body, &mut next);
-        }
-    }
-    false
-}
-
-fn callees(block: &Block, found: &mut Vec<FunctionId>) {
-    gradus_core::traverse::with_stack(|| {
-        for stmt in &block.stmts {
-            if let Op::Call { function, .. } = &stmt.op {
-                found.push(*function);
-            }
-            stmt.op.blocks().iter().for_each(|(b, _)| callees(b, found));
-        }
-    })
 }

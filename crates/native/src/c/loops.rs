@@ -1,10 +1,15 @@
 //! Loops as C. A loop without state whose body is straight-line arithmetic is marked for vectorisation, with its sums as reductions.
 
-use super::blocks::Ownership;
 use super::cells::is_box;
 use super::emit::Emitter;
 use crate::flow::*;
+use crate::ownership::Ownership;
 use gradus_source::Span;
+
+/// Iterations between looks at the limits.
+const CHUNK: i64 = 1 << 16;
+/// A loop of at most so many iterations is as good as straight-line code.
+const FEW: i64 = 64;
 
 impl Emitter<'_> {
     /// The state variables, initialised; the names of the variables that hold the state between iterations.
@@ -33,15 +38,16 @@ impl Emitter<'_> {
         let count = self.atom(l.count);
         let state = self.state(&l.carried, state_binds, ownership);
         let mut targets = state.clone();
+        let place = self.place(span);
         for array in arrays {
             let (ty, name) = (self.ty(array.ty), self.name(*array));
             if array.ty.rank == 1 {
                 self.line(&format!("{ty} {name} = {{0, 0, {{{count}}}}};"));
-                self.line(&format!("{ty}_new(&{name});"));
+                self.line(&format!("{ty}_new(&{name}, {place});"));
             } else {
                 let zeros = vec!["0"; array.ty.rank as usize - 1].join(", ");
                 self.line(&format!("{ty} {name} = {{0, 0, {{{count}, {zeros}}}}};"));
-                self.line(&format!("if ({count} <= 0) {ty}_new(&{name});"));
+                self.line(&format!("if ({count} <= 0) {ty}_new(&{name}, {place});"));
             }
         }
         let index = self.name(l.index);
@@ -50,6 +56,16 @@ impl Emitter<'_> {
             self.check_loop(checks, &index, &count);
         }
         let l = split.as_ref().map_or(l, |(_, rest)| rest);
+        // Steps are counted for many iterations at once, so that an inner loop has nothing else to do.
+        let few = matches!(l.count, Atom::Int(n) if n <= FEW);
+        let (start, end) =
+            if few { ("0".to_string(), count.clone()) } else { (format!("{index}_from"), format!("{index}_to")) };
+        if !few {
+            self.line(&format!("for (int64_t {start} = 0, {end}; {start} < {count}; {start} = {end}) {{"));
+            self.depth += 1;
+            self.line(&format!("{end} = {count} - {start} > {CHUNK} ? {start} + {CHUNK} : {count};"));
+            self.line(&format!("GR_STEPS({end} - {start}, {place});"));
+        }
         if let Some(reductions) = vectorisable(l) {
             let mut pragma = String::from("#pragma omp simd");
             for acc in reductions {
@@ -57,7 +73,7 @@ impl Emitter<'_> {
             }
             self.line(&pragma);
         }
-        self.line(&format!("for (int64_t {index} = 0; {index} < {count}; {index}++) {{"));
+        self.line(&format!("for (int64_t {index} = {start}; {index} < {end}; {index}++) {{"));
         self.depth += 1;
         let params = self.enter(&l.carried, &state);
         targets.extend(self.rows(arrays, &index));
@@ -67,6 +83,10 @@ impl Emitter<'_> {
         }
         self.depth -= 1;
         self.line("}");
+        if !few {
+            self.depth -= 1;
+            self.line("}");
+        }
     }
 
     /// All the checks of a loop before it runs: whether any fails is found in vector lanes, which one only then.
@@ -116,11 +136,11 @@ impl Emitter<'_> {
 
     /// The first row decides the shape.
     fn collect_row(&mut self, array: Var, count: &str, index: &str, span: Span) {
-        let (ty, name) = (self.ty(array.ty), self.name(array));
+        let (ty, name, place) = (self.ty(array.ty), self.name(array), self.place(span));
         self.line(&format!("if ({index} == 0) {{"));
         self.line(&format!("  memcpy({name}.d + 1, row_{name}.d, sizeof row_{name}.d);"));
         self.line(&format!("  {name}.d[0] = {count};"));
-        self.line(&format!("  {ty}_new(&{name});"));
+        self.line(&format!("  {ty}_new(&{name}, {place});"));
         self.line("}");
         self.same_row(&name, array.ty, &format!("row_{name}"), span);
         self.copy_row(array, index);
@@ -147,8 +167,10 @@ impl Emitter<'_> {
             self.line(&format!("{ty} {name};"));
             self.line(&format!("memset(&{name}, 0, sizeof {name});"));
         }
+        let place = self.place(span);
         self.line("for (;;) {");
         self.depth += 1;
+        self.line(&format!("GR_STEPS(1, {place});"));
         self.line("uint8_t go;");
         let params = self.enter(&l.carried, &state);
         let mut targets = vec!["go".to_string()];
@@ -164,9 +186,11 @@ impl Emitter<'_> {
             let name = self.name(*array);
             if array.ty.rank == 1 {
                 if is_box(array.ty) {
-                    self.line(&format!("{name}.p = gr_grow_boxes({name}.p, &{name}.b, {name}.d[0], 1);"));
+                    self.line(&format!("{name}.p = gr_grow_boxes({name}.p, &{name}.b, {name}.d[0], 1, {place});"));
                 } else {
-                    self.line(&format!("{name}.p = gr_grow({name}.p, &{name}.b, {name}.d[0], sizeof *{name}.p);"));
+                    self.line(&format!(
+                        "{name}.p = gr_grow({name}.p, &{name}.b, {name}.d[0], sizeof *{name}.p, {place});"
+                    ));
                 }
                 self.line(&format!("{name}.p[{name}.d[0]++] = row_{name};"));
             } else {
@@ -175,7 +199,7 @@ impl Emitter<'_> {
                 let width = if is_box(array.ty) { "1".into() } else { format!("sizeof *row_{name}.p") };
                 let size = format!("gr_size(row_{name}.d, {}, {width})", array.ty.rank - 1);
                 let grow = if is_box(array.ty) { "gr_grow_boxes" } else { "gr_grow" };
-                self.line(&format!("{name}.p = {grow}({name}.p, &{name}.b, {name}.d[0], {size});"));
+                self.line(&format!("{name}.p = {grow}({name}.p, &{name}.b, {name}.d[0], {size}, {place});"));
                 self.copy_row(*array, &format!("{name}.d[0]"));
                 self.line(&format!("{name}.d[0]++;"));
             }

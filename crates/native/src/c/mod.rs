@@ -8,5 +8,5 @@ mod located;
 mod loops;
 mod scalars;
 
-pub use compile::{compile, library, CompileError, Compiled, Options};
-pub use emit::{emit, is_recursive, Site, Source, FIRST_SITE, STACK};
+pub use compile::{compile, library, CompileError, Options};
+pub use emit::{emit, Source};

@@ -1,0 +1,219 @@
+//! Array memory: making, holding, letting go, addresses.
+
+use super::emit::{args, machine_type, plain, width, Array, Emitter};
+use crate::flow::*;
+use crate::ownership::Ownership;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{types, BlockArg, InstBuilder, Value};
+use gradus_runtime::memory::DATA;
+use gradus_runtime::slot::Kind;
+use gradus_source::Span;
+
+impl Emitter<'_, '_, '_> {
+    /// The product of numbers that are not negative; more than any machine has if it does not fit.
+    fn size(&mut self, dims: &[Value], unit: i64) -> Value {
+        let mut dims = dims.iter();
+        let mut size = match dims.next() {
+            Some(first) => *first,
+            None => return self.b.ins().iconst(types::I64, unit),
+        };
+        let unit = (unit > 1).then(|| self.b.ins().iconst(types::I64, unit));
+        for factor in dims.copied().chain(unit) {
+            let (product, overflow) = self.b.ins().smul_overflow(size, factor);
+            let most = self.b.ins().iconst(types::I64, i64::MAX / 2);
+            size = self.b.ins().select(overflow, most, product);
+        }
+        size
+    }
+
+    /// The number of elements of an array that exists.
+    pub(super) fn count(&mut self, dims: &[Value]) -> Value {
+        let mut count = None;
+        for dim in dims {
+            count = Some(match count {
+                None => *dim,
+                Some(before) => self.b.ins().imul(before, *dim),
+            });
+        }
+        count.unwrap_or_else(|| self.b.ins().iconst(types::I64, 1))
+    }
+
+    /// The number of bytes of an array that exists.
+    pub(super) fn bytes(&mut self, dims: &[Value], scalar: Scalar) -> Value {
+        let count = self.count(dims);
+        self.scaled(count, scalar)
+    }
+
+    fn scaled(&mut self, count: Value, scalar: Scalar) -> Value {
+        match width(scalar) {
+            1 => count,
+            _ => self.b.ins().ishl_imm_s(count, 3),
+        }
+    }
+
+    /// A new array, of which nothing is set.
+    pub(super) fn new_array(&mut self, dims: Vec<Value>, scalar: Scalar, span: Span) -> Array {
+        let bytes = self.size(&dims, width(scalar));
+        let block = self.runtime("gradus_allocate", &[self.thread, bytes]);
+        self.require(block, None, span, Kind::Memory);
+        let data = self.b.ins().iadd_imm_s(block, DATA);
+        Array { data, block, dims, scalar }
+    }
+
+    pub(super) fn hold(&mut self, block: Value) {
+        let (count, on) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(block, count, &[], on, &[]);
+        self.b.switch_to_block(count);
+        self.b.seal_block(count);
+        let holders = self.b.ins().load(types::I64, plain(), block, 0);
+        let holders = self.b.ins().iadd_imm_s(holders, 1);
+        self.b.ins().store(plain(), holders, block, 0);
+        self.b.ins().jump(on, &[]);
+        self.b.switch_to_block(on);
+        self.b.seal_block(on);
+    }
+
+    pub(super) fn let_go(&mut self, block: Value) {
+        let (count, last, on) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(block, count, &[], on, &[]);
+        self.b.switch_to_block(count);
+        self.b.seal_block(count);
+        let holders = self.b.ins().load(types::I64, plain(), block, 0);
+        let holders = self.b.ins().iadd_imm_s(holders, -1);
+        self.b.ins().store(plain(), holders, block, 0);
+        self.b.ins().brif(holders, on, &[], last, &[]);
+        self.b.switch_to_block(last);
+        self.b.seal_block(last);
+        self.runtime_effect("gradus_free", &[self.thread, block]);
+        self.b.ins().jump(on, &[]);
+        self.b.switch_to_block(on);
+        self.b.seal_block(on);
+    }
+
+    /// The same array, which may now be changed: itself if nobody else holds it. Takes the array over.
+    pub(super) fn own(&mut self, array: Array, span: Span) -> Array {
+        let (counted, shared) = (self.b.create_block(), self.b.create_block());
+        let (on, owned) = self.block_with(&[types::I64, types::I64]);
+        self.b.set_cold_block(shared);
+        self.b.ins().brif(array.block, counted, &[], shared, &[]);
+        self.b.switch_to_block(counted);
+        self.b.seal_block(counted);
+        let holders = self.b.ins().load(types::I64, plain(), array.block, 0);
+        let sole = self.b.ins().icmp_imm_s(IntCC::Equal, holders, 1);
+        self.b.ins().brif(sole, on, &args(&[array.data, array.block]), shared, &[]);
+        self.b.switch_to_block(shared);
+        self.b.seal_block(shared);
+        let bytes = self.bytes(&array.dims, array.scalar);
+        let fresh = self.runtime("gradus_copy", &[self.thread, array.data, bytes]);
+        self.require(fresh, None, span, Kind::Memory);
+        self.let_go(array.block);
+        let data = self.b.ins().iadd_imm_s(fresh, DATA);
+        self.b.ins().jump(on, &args(&[data, fresh]));
+        self.b.switch_to_block(on);
+        self.b.seal_block(on);
+        Array { data: owned[0], block: owned[1], ..array }
+    }
+
+    /// An operand that the operation takes over: handed on if this is its last use, held once more otherwise.
+    pub(super) fn take(&mut self, atom: Atom, ownership: &mut Ownership) -> Vec<Value> {
+        let parts = self.parts(atom);
+        if let Some(var) = atom.var().filter(|v| v.ty.is_array()) {
+            if !ownership.hands_on(var) {
+                self.hold(parts[1]);
+            }
+        }
+        parts
+    }
+
+    /// The address of the element or row at an index. Each axis is added by itself, so that what an inner loop does not change can
+    /// be computed outside of it.
+    pub(super) fn address(&mut self, array: &Array, index: &[Value]) -> Value {
+        let mut address = array.data;
+        for (axis, i) in index.iter().enumerate() {
+            let inner = array.dims[axis + 1..].to_vec();
+            let step = if inner.is_empty() {
+                self.scaled(*i, array.scalar)
+            } else {
+                let stride = self.bytes(&inner, array.scalar);
+                self.b.ins().imul(*i, stride)
+            };
+            address = self.b.ins().iadd(address, step);
+        }
+        address
+    }
+
+    pub(super) fn load_element(&mut self, array: &Array, index: &[Value]) -> Value {
+        let address = self.address(array, index);
+        self.b.ins().load(machine_type(array.scalar), plain(), address, 0)
+    }
+
+    /// Sets `count` elements.
+    pub(super) fn fill(&mut self, array: &Array, value: Value) {
+        let count = self.count(&array.dims);
+        match array.scalar {
+            Scalar::Bool => self.runtime_effect("gradus_fill_bools", &[array.data, count, value]),
+            Scalar::Int | Scalar::Box(_) => self.runtime_effect("gradus_fill", &[array.data, count, value]),
+            Scalar::Real => {
+                let bits = self.b.ins().bitcast(types::I64, plain(), value);
+                self.runtime_effect("gradus_fill", &[array.data, count, bits]);
+            }
+        }
+    }
+
+    /// Replaces the element or row at an index.
+    pub(super) fn store(&mut self, array: &Array, index: &[Value], value: Atom) {
+        let address = self.address(array, index);
+        if value.ty().is_array() {
+            let from = self.parts(value)[0];
+            let bytes = self.bytes(&array.dims[index.len()..], array.scalar);
+            self.runtime_effect("gradus_move", &[address, from, bytes]);
+        } else {
+            let value = self.number(value);
+            self.b.ins().store(plain(), value, address, 0);
+        }
+    }
+
+    /// Adds an array to the row at an index.
+    pub(super) fn add_rows(&mut self, array: &Array, index: &[Value], value: Atom) {
+        let address = self.address(array, index);
+        let from = self.parts(value)[0];
+        let count = self.count(&array.dims[index.len()..]);
+        self.runtime_effect("gradus_add", &[address, from, count]);
+    }
+
+    /// Arrays are regular: fails unless the rows have the same shape.
+    pub(super) fn same_shape(&mut self, row: &[Value], other: &[Value], span: Span) {
+        for (one, other) in row.iter().zip(other) {
+            let same = self.b.ins().icmp(IntCC::Equal, *one, *other);
+            self.require(same, Some(Failure::Rows), span, Kind::Check);
+        }
+    }
+
+    pub(super) fn literal(&mut self, items: &[Atom], ty: Type, span: Span) -> Array {
+        let mut dims = vec![self.b.ins().iconst(types::I64, items.len() as i64)];
+        match items.first().filter(|a| a.ty().is_array()) {
+            Some(first) => dims.extend(self.parts(*first)[2..].to_vec()),
+            None => {
+                for _ in 1..ty.rank {
+                    dims.push(self.b.ins().iconst(types::I64, 0));
+                }
+            }
+        }
+        let array = self.new_array(dims, ty.scalar, span);
+        for (i, item) in items.iter().enumerate() {
+            if item.ty().is_array() {
+                let row = self.parts(*item)[2..].to_vec();
+                self.same_shape(&row, &array.dims[1..], span);
+            }
+            let i = self.b.ins().iconst(types::I64, i as i64);
+            self.store(&array, &[i], *item);
+        }
+        array
+    }
+
+    /// Jumps to a block that is then the current one.
+    pub(super) fn go_on(&mut self, block: cranelift_codegen::ir::Block, values: &[BlockArg]) {
+        self.b.ins().jump(block, values);
+        self.b.switch_to_block(block);
+    }
+}

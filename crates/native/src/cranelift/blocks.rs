@@ -1,0 +1,227 @@
+//! Statements as Cranelift code.
+
+use super::emit::{args, machine_types, plain, Array, Emitter, Held};
+use crate::flow::*;
+use crate::ownership::Ownership;
+use cranelift_codegen::ir::types::Type as MachineType;
+use cranelift_codegen::ir::{types, InstBuilder, Value};
+use gradus_core::traverse::with_stack;
+use gradus_runtime::slot::Kind;
+
+impl Emitter<'_, '_, '_> {
+    /// Writes a block; gives the machine values of its results, which the caller holds. `params` are arrays that it takes over.
+    pub(super) fn block(&mut self, block: &Block, params: &[Var]) -> Vec<Vec<Value>> {
+        with_stack(|| {
+            let (mut ownership, unused) = Ownership::new(block, params);
+            for var in unused {
+                self.drop_array(var);
+            }
+            for (at, stmt) in block.stmts.iter().enumerate() {
+                ownership.start(at, stmt);
+                self.stmt(stmt, &mut ownership);
+                for var in ownership.end() {
+                    self.drop_array(var);
+                }
+            }
+            let mut results = Vec::new();
+            for result in &block.results {
+                let parts = self.parts(*result);
+                if let Some(var) = result.var().filter(|v| v.ty.is_array()) {
+                    if !ownership.gives(var) {
+                        self.hold(parts[1]);
+                    }
+                }
+                results.push(parts);
+            }
+            results
+        })
+    }
+
+    fn drop_array(&mut self, var: Var) {
+        let array = self.array(var);
+        self.let_go(array.block);
+    }
+
+    pub(super) fn numbers(&mut self, atoms: &[Atom]) -> Vec<Value> {
+        atoms.iter().map(|a| self.number(*a)).collect()
+    }
+
+    fn bind_array(&mut self, var: Var, array: Array) {
+        self.held.insert(var, Held::Array(array));
+    }
+
+    pub(super) fn bind_number(&mut self, var: Var, value: Value) {
+        self.held.insert(var, Held::Number(value));
+    }
+
+    fn stmt(&mut self, stmt: &Stmt, ownership: &mut Ownership) {
+        let span = stmt.span;
+        match (&stmt.op, &stmt.binds[..]) {
+            (Op::Scalar { prim, args }, [y]) => {
+                let values = self.numbers(args);
+                let value = self.scalar(*prim, &values, args);
+                self.bind_number(*y, value);
+            }
+            (Op::Copy { value } | Op::Stop { value }, [y]) => {
+                let parts = self.take(*value, ownership);
+                let held = Held::of(y.ty, &parts);
+                self.held.insert(*y, held);
+            }
+            (Op::Select { cond, then, otherwise }, [y]) => {
+                let (c, a, b) = (self.number(*cond), self.number(*then), self.number(*otherwise));
+                let value = self.b.ins().select(c, a, b);
+                self.bind_number(*y, value);
+            }
+            (Op::Dim { array, axis }, [y]) => {
+                let value = self.array(*array).dims[*axis as usize];
+                self.bind_number(*y, value);
+            }
+            (Op::Get { array, index }, [y]) => {
+                let array = self.array(*array);
+                let index = self.numbers(index);
+                if y.ty.is_array() {
+                    let data = self.address(&array, &index);
+                    let dims = array.dims[index.len()..].to_vec();
+                    if ownership.holds(*y) {
+                        self.hold(array.block);
+                    }
+                    self.bind_array(*y, Array { data, block: array.block, dims, scalar: array.scalar });
+                } else {
+                    let value = self.load_element(&array, &index);
+                    self.bind_number(*y, value);
+                }
+            }
+            (Op::Set { array, index, value }, [y]) => {
+                let parts = self.take((*array).into(), ownership);
+                let Held::Array(array) = Held::of(y.ty, &parts) else { gradus_source::bug!("a set of no array") };
+                let index = self.numbers(index);
+                let array = self.own(array, span);
+                self.store(&array, &index, *value);
+                self.bind_array(*y, array);
+            }
+            (Op::Fill { dims, value }, [y]) => {
+                let dims = self.numbers(dims);
+                let array = self.new_array(dims, y.ty.scalar, span);
+                let value = self.number(*value);
+                self.fill(&array, value);
+                self.bind_array(*y, array);
+            }
+            (Op::Literal { items, ty }, [y]) => {
+                let array = self.literal(items, *ty, span);
+                self.bind_array(*y, array);
+            }
+            (Op::Check { cond, failure }, []) => {
+                let cond = self.number(*cond);
+                self.require(cond, Some(*failure), span, Kind::Check);
+            }
+            (Op::If { cond, then, otherwise, .. }, binds) => self.branch(*cond, then, otherwise, binds),
+            (Op::For(l), binds) => self.for_loop(l, binds, ownership, span),
+            (Op::While(l), binds) => self.while_loop(l, binds, ownership, span),
+            (Op::Call { function, args }, binds) => self.call(*function, args, binds),
+            (Op::Open { init }, [acc]) => self.open(*init, *acc, ownership, span),
+            (Op::Add { acc, index, value }, []) => self.add(*acc, index, *value),
+            (Op::Freeze { acc }, [y]) => match self.held(*acc) {
+                Held::Array(array) => self.bind_array(*y, array),
+                Held::Sum(variable) => {
+                    let value = self.b.use_var(variable);
+                    self.bind_number(*y, value);
+                }
+                Held::SumAt(address) => {
+                    let value = self.b.ins().load(types::F64, plain(), address, 0);
+                    self.bind_number(*y, value);
+                }
+                Held::Number(_) => gradus_source::bug!("{} is no accumulator", acc.name),
+            },
+            (op, _) => gradus_source::bug!("a flow statement binds the wrong number of variables: {op:?}"),
+        }
+    }
+
+    /// A statement that owns nothing.
+    pub(super) fn plain(&mut self, stmt: &Stmt) {
+        self.stmt(stmt, &mut Ownership::none());
+    }
+
+    fn open(&mut self, init: Atom, acc: Var, ownership: &mut Ownership, span: gradus_source::Span) {
+        if acc.ty.is_array() {
+            let parts = self.take(init, ownership);
+            let Held::Array(array) = Held::of(acc.ty, &parts) else { gradus_source::bug!("no array to open") };
+            let array = self.own(array, span);
+            return self.bind_array(acc, array);
+        }
+        let value = self.number(init);
+        if self.shared_sums.contains(&acc) {
+            let address = self.room(8);
+            self.b.ins().store(plain(), value, address, 0);
+            self.held.insert(acc, Held::SumAt(address));
+        } else {
+            let variable = self.b.declare_var(types::F64);
+            self.b.def_var(variable, value);
+            self.held.insert(acc, Held::Sum(variable));
+        }
+    }
+
+    fn add(&mut self, acc: Var, index: &[Atom], value: Atom) {
+        match self.held(acc) {
+            Held::Array(array) if value.ty().is_array() => {
+                let index = self.numbers(index);
+                self.add_rows(&array, &index, value);
+            }
+            _ => {
+                let value = self.number(value);
+                self.add_number(acc, index, value);
+            }
+        }
+    }
+
+    /// Adds to an accumulator of one number or to an element.
+    pub(super) fn add_number(&mut self, acc: Var, index: &[Atom], value: Value) {
+        let address = match self.held(acc) {
+            Held::Sum(variable) => {
+                let before = self.b.use_var(variable);
+                let sum = self.b.ins().fadd(before, value);
+                return self.b.def_var(variable, sum);
+            }
+            Held::SumAt(address) => address,
+            Held::Array(array) => {
+                let index = self.numbers(index);
+                self.address(&array, &index)
+            }
+            Held::Number(_) => gradus_source::bug!("{} is no accumulator", acc.name),
+        };
+        let before = self.b.ins().load(types::F64, plain(), address, 0);
+        let sum = self.b.ins().fadd(before, value);
+        self.b.ins().store(plain(), sum, address, 0);
+    }
+
+    /// The machine types of some variables, in order.
+    pub(super) fn types_of(vars: &[Var]) -> Vec<MachineType> {
+        vars.iter().flat_map(|v| machine_types(v.ty)).collect()
+    }
+
+    /// Gives variables their machine values, which stand in order.
+    pub(super) fn bind_all(&mut self, vars: &[Var], values: &[Value]) {
+        let mut rest = values;
+        for var in vars {
+            let (own, others) = rest.split_at(machine_types(var.ty).len());
+            let held = Held::of(var.ty, own);
+            self.held.insert(*var, held);
+            rest = others;
+        }
+    }
+
+    fn branch(&mut self, cond: Atom, then: &Block, otherwise: &Block, binds: &[Var]) {
+        let cond = self.number(cond);
+        let (yes, no) = (self.b.create_block(), self.b.create_block());
+        let (on, values) = self.block_with(&Self::types_of(binds));
+        self.b.ins().brif(cond, yes, &[], no, &[]);
+        for (block, side) in [(yes, then), (no, otherwise)] {
+            self.b.switch_to_block(block);
+            self.b.seal_block(block);
+            let results = self.block(side, &[]).concat();
+            self.b.ins().jump(on, &args(&results));
+        }
+        self.b.switch_to_block(on);
+        self.b.seal_block(on);
+        self.bind_all(binds, &values);
+    }
+}

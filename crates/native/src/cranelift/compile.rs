@@ -1,0 +1,168 @@
+//! Makes machine code of a module and keeps it in memory.
+
+use super::emit::{Emitter, Linker};
+use super::math;
+use crate::flow::{FunctionId, Module};
+use crate::recursion;
+use crate::run::Code;
+use cranelift_codegen::ir::{types, AbiParam, UserFuncName, Value};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::Context;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module as _, ModuleError};
+use gradus_runtime::memory;
+use gradus_runtime::slot::Entry;
+use gradus_source::Diagnostic;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Mutex;
+
+/// Why there is no machine code.
+#[derive(Debug)]
+pub enum CompileError {
+    /// Cranelift does not know this kind of machine.
+    Machine { reason: String },
+    /// A function is beyond what Cranelift can do.
+    Function { reason: String },
+}
+
+impl CompileError {
+    /// What a user is told.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let alternative = "`--backend c` or `--backend reference` do without this code generator";
+        match self {
+            CompileError::Machine { reason } => {
+                Diagnostic::error("E0808", format!("no machine code can be made for this kind of machine: {reason}"))
+                    .help(alternative)
+            }
+            CompileError::Function { reason } => {
+                Diagnostic::error("E0809", format!("no machine code can be made for this program: {reason}"))
+                    .help(alternative)
+            }
+        }
+    }
+}
+
+/// The memory of the code; freed when nobody can call it any more.
+struct Loaded(Mutex<Option<JITModule>>);
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        let module = self.0.get_mut().unwrap_or_else(|e| e.into_inner()).take();
+        if let Some(module) = module {
+            // Its functions are called only through the `Code` that owns this.
+            unsafe { module.free_memory() };
+        }
+    }
+}
+
+fn refused(error: ModuleError) -> CompileError {
+    CompileError::Function { reason: error.to_string() }
+}
+
+fn new_module() -> Result<JITModule, CompileError> {
+    let machine = |reason: String| CompileError::Machine { reason };
+    let mut flags = settings::builder();
+    for (name, value) in [("opt_level", "speed"), ("enable_verifier", "false"), ("is_pic", "false")] {
+        flags.set(name, value).map_err(|e| machine(e.to_string()))?;
+    }
+    let isa = cranelift_native::builder().map_err(|e| machine(e.to_string()))?;
+    let isa = isa.finish(settings::Flags::new(flags)).map_err(|e| machine(e.to_string()))?;
+    let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
+    builder.symbols(math::addresses());
+    Ok(JITModule::new(builder))
+}
+
+/// Compiles a module; `entries` are the functions to be called from outside.
+pub fn compile(module: &Module, entries: &[FunctionId]) -> Result<Code, CompileError> {
+    if !module.shapes.is_empty() {
+        return Err(CompileError::Function { reason: "it uses values on the heap".into() });
+    }
+    let mut linker = Linker {
+        jit: new_module()?,
+        module,
+        functions: Vec::new(),
+        imports: FxHashMap::default(),
+        places: Default::default(),
+        recursive: recursion::recursive(module),
+    };
+    for (id, function) in module.functions.iter().enumerate() {
+        let signature = linker.signature(function);
+        let declared = linker.jit.declare_function(&format!("gradus_function_{id}"), Linkage::Local, &signature);
+        linker.functions.push(declared.map_err(refused)?);
+    }
+    let mut context = linker.jit.make_context();
+    let mut shared = FunctionBuilderContext::new();
+    for (id, function) in module.functions.iter().enumerate() {
+        context.func.signature = linker.signature(function);
+        let recursive = linker.recursive[id];
+        let func = linker.functions[id];
+        define(&mut linker, &mut context, &mut shared, func, |emitter, _| emitter.function(function, recursive))?;
+    }
+    let mut functions = Vec::new();
+    for (number, id) in entries.iter().enumerate() {
+        let mut signature = linker.jit.make_signature();
+        signature.params = vec![AbiParam::new(types::I64); 2];
+        signature.returns.push(AbiParam::new(types::I32));
+        context.func.signature = signature.clone();
+        let name = format!("gradus_entry_{number}");
+        let func = linker.jit.declare_function(&name, Linkage::Export, &signature).map_err(refused)?;
+        let can_fail = recursion::can_fail(module, *id);
+        define(&mut linker, &mut context, &mut shared, func, |emitter, params| {
+            emitter.entry(*id, params[0], params[1], can_fail)
+        })?;
+        functions.push(func);
+    }
+    linker.jit.finalize_definitions().map_err(refused)?;
+    let entries = functions
+        .iter()
+        .map(|id| {
+            let address = linker.jit.get_finalized_function(*id);
+            // The function was given this signature above.
+            unsafe { std::mem::transmute::<*const u8, Entry>(address) }
+        })
+        .collect();
+    Ok(Code {
+        entries,
+        release: memory::release,
+        set_limits: memory::set_limits,
+        places: linker.places,
+        _owner: Box::new(Loaded(Mutex::new(Some(linker.jit)))),
+    })
+}
+
+fn define(
+    linker: &mut Linker<'_>,
+    context: &mut Context,
+    shared: &mut FunctionBuilderContext,
+    id: FuncId,
+    write: impl FnOnce(&mut Emitter<'_, '_, '_>, &[Value]),
+) -> Result<(), CompileError> {
+    context.func.name = UserFuncName::user(0, id.as_u32());
+    let mut b = FunctionBuilder::new(&mut context.func, shared);
+    let entry = b.create_block();
+    b.append_block_params_for_function_params(entry);
+    b.switch_to_block(entry);
+    b.seal_block(entry);
+    let params = b.block_params(entry).to_vec();
+    let fail = b.create_block();
+    let config = linker.jit.target_config();
+    let mut emitter = Emitter {
+        linker,
+        b,
+        held: FxHashMap::default(),
+        imported: FxHashMap::default(),
+        thread: params[0],
+        fail,
+        shared_sums: FxHashSet::default(),
+    };
+    write(&mut emitter, &params);
+    let Emitter { linker, b, .. } = emitter;
+    b.finalize(config);
+    if std::env::var_os("GRADUS_KEEP_CLIF").is_some() {
+        eprintln!("{}", context.func.display());
+    }
+    linker.jit.define_function(id, context).map_err(refused)?;
+    linker.jit.clear_context(context);
+    Ok(())
+}

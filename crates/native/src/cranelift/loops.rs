@@ -1,0 +1,268 @@
+//! Loops as Cranelift code. Steps are counted for many iterations at once, so that an inner loop has nothing else to do.
+
+use super::emit::{args, plain, width, Array, Emitter, Held};
+use super::plan;
+use crate::flow::*;
+use crate::ownership::Ownership;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{types, InstBuilder, Value};
+use gradus_runtime::memory::DATA;
+use gradus_runtime::slot::Kind;
+use gradus_source::Span;
+
+/// Iterations between looks at the limits.
+pub(super) const CHUNK: i64 = 1 << 16;
+/// A loop of at most so many iterations is as good as straight-line code.
+const FEW: i64 = 64;
+
+impl Emitter<'_, '_, '_> {
+    /// The machine values of a loop's first state, taken over.
+    fn first_state(&mut self, carried: &[(Var, Atom)], ownership: &mut Ownership) -> Vec<Value> {
+        carried.iter().flat_map(|(_, init)| self.take(*init, ownership)).collect()
+    }
+
+    fn zeros(&mut self, count: usize) -> Vec<Value> {
+        (0..count).map(|_| self.b.ins().iconst(types::I64, 0)).collect()
+    }
+
+    pub(super) fn for_loop(&mut self, l: &For, binds: &[Var], ownership: &mut Ownership, span: Span) {
+        let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
+        let arrays = &binds[carried.len()..];
+        let count = self.number(l.count);
+        // Arrays of numbers are there before the loop; those of rows when the first row has decided their shape.
+        let mut flat: Vec<Option<Array>> = Vec::new();
+        let mut state = self.first_state(&l.carried, ownership);
+        let own = state.len();
+        for array in arrays {
+            if array.ty.rank == 1 {
+                flat.push(Some(self.new_array(vec![count], array.ty.scalar, span)));
+            } else {
+                flat.push(None);
+                // Data, block, and the dimensions of a row.
+                state.extend(self.zeros(array.ty.rank as usize + 1));
+            }
+        }
+        let few = matches!(l.count, Atom::Int(n) if n <= FEW);
+        let plan = plan::plan(l);
+        let zero = self.b.ins().iconst(types::I64, 0);
+        let start = match &plan {
+            None => zero,
+            Some(plan) => {
+                if !plan.checks.is_empty() {
+                    self.counted(zero, count, few, &[], span, |e, index, _| {
+                        e.bind_number(l.index, index);
+                        plan.checks.iter().for_each(|stmt| e.plain(stmt));
+                        Vec::new()
+                    });
+                }
+                let flat: Vec<Array> = flat.iter().flatten().cloned().collect();
+                self.lanes(l, plan, count, &flat, span)
+            }
+        };
+        let ends = self.counted(start, count, few || plan.is_some(), &state, span, |e, index, values| {
+            e.bind_number(l.index, index);
+            e.bind_all(&carried, &values[..own]);
+            let results = e.block(&l.body, &carried);
+            let mut next: Vec<Value> = results[..carried.len()].concat();
+            let mut collected = &values[own..];
+            for ((array, flat), row) in arrays.iter().zip(&flat).zip(&results[carried.len()..]) {
+                match flat {
+                    Some(array) => {
+                        let address = e.address(array, &[index]);
+                        e.b.ins().store(plain(), row[0], address, 0);
+                    }
+                    None => {
+                        let (own, others) = collected.split_at(array.ty.rank as usize + 1);
+                        collected = others;
+                        let Array { data, block, dims, .. } = e.collect_row(own, row, index, count, array.ty, span);
+                        next.extend([data, block]);
+                        next.extend(&dims[1..]);
+                    }
+                }
+            }
+            next
+        });
+        self.bind_all(&binds[..carried.len()], &ends[..own]);
+        let mut collected = &ends[own..];
+        for (array, flat) in arrays.iter().zip(flat) {
+            let held = flat.unwrap_or_else(|| {
+                let (own, others) = collected.split_at(array.ty.rank as usize + 1);
+                collected = others;
+                self.rows_or_empty(own, count, array.ty, span)
+            });
+            self.held.insert(*array, Held::Array(held));
+        }
+    }
+
+    /// Iterations from `start` to before `count`. `write` writes one, given its index and the state, and gives the next state; the
+    /// result is the last. The steps of a loop that is known to have `few` are not counted.
+    fn counted(
+        &mut self,
+        start: Value,
+        count: Value,
+        few: bool,
+        state: &[Value],
+        span: Span,
+        write: impl FnOnce(&mut Self, Value, &[Value]) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let state_types: Vec<_> = state.iter().map(|v| self.b.func.dfg.value_type(*v)).collect();
+        let with_index = [&[types::I64], &state_types[..]].concat();
+        let (body, values) = self.block_with(&with_index);
+        let (exit, ends) = self.block_with(&state_types);
+        let some = self.b.ins().icmp(IntCC::SignedLessThan, start, count);
+        let entering = args(&[&[start], state].concat());
+        // In chunks: `chunk` starts one, and `end` is where it ends.
+        let (chunk, end) = if few {
+            self.b.ins().brif(some, body, &entering, exit, &args(state));
+            self.b.switch_to_block(body);
+            (None, count)
+        } else {
+            let (chunk, at) = self.block_with(&with_index);
+            self.b.ins().brif(some, chunk, &entering, exit, &args(state));
+            self.b.switch_to_block(chunk);
+            let left = self.b.ins().isub(count, at[0]);
+            let most = self.b.ins().iconst(types::I64, CHUNK);
+            let steps = self.b.ins().smin(left, most);
+            self.charge(steps, span);
+            let end = self.b.ins().iadd(at[0], steps);
+            self.go_on(body, &args(&at));
+            (Some(chunk), end)
+        };
+        let next = write(self, values[0], &values[1..]);
+        let following = self.b.ins().iadd_imm_s(values[0], 1);
+        let more = self.b.ins().icmp(IntCC::SignedLessThan, following, end);
+        let again = args(&[&[following], &next[..]].concat());
+        match chunk {
+            None => {
+                self.b.ins().brif(more, body, &again, exit, &args(&next));
+            }
+            Some(chunk) => {
+                let over = self.b.create_block();
+                self.b.ins().brif(more, body, &again, over, &[]);
+                self.b.switch_to_block(over);
+                self.b.seal_block(over);
+                let more = self.b.ins().icmp(IntCC::SignedLessThan, following, count);
+                self.b.ins().brif(more, chunk, &again, exit, &args(&next));
+                self.b.seal_block(chunk);
+            }
+        }
+        self.b.seal_block(body);
+        self.b.switch_to_block(exit);
+        self.b.seal_block(exit);
+        ends
+    }
+
+    /// Puts a row into the array that is being collected, which the first row makes. `own` are its data, block and row dimensions.
+    fn collect_row(&mut self, own: &[Value], row: &[Value], index: Value, count: Value, ty: Type, span: Span) -> Array {
+        let row_dims = &row[2..];
+        let (make, there) = (self.b.create_block(), self.b.create_block());
+        let (on, values) = self.block_with(&vec![types::I64; own.len()]);
+        self.b.set_cold_block(make);
+        self.b.ins().brif(index, there, &[], make, &[]);
+        self.b.switch_to_block(make);
+        self.b.seal_block(make);
+        let dims = [&[count], row_dims].concat();
+        let fresh = self.new_array(dims, ty.scalar, span);
+        let made = [&[fresh.data, fresh.block], row_dims].concat();
+        self.b.ins().jump(on, &args(&made));
+        self.b.switch_to_block(there);
+        self.b.seal_block(there);
+        self.same_shape(row_dims, &own[2..], span);
+        self.go_on(on, &args(own));
+        self.b.seal_block(on);
+        let bytes = self.bytes(&values[2..], ty.scalar);
+        let offset = self.b.ins().imul(index, bytes);
+        let to = self.b.ins().iadd(values[0], offset);
+        self.runtime_effect("gradus_move", &[to, row[0], bytes]);
+        self.let_go(row[1]);
+        let dims = [&[count], &values[2..]].concat();
+        Array { data: values[0], block: values[1], dims, scalar: ty.scalar }
+    }
+
+    /// What was collected; an array without elements if nothing was.
+    fn rows_or_empty(&mut self, own: &[Value], count: Value, ty: Type, span: Span) -> Array {
+        let make = self.b.create_block();
+        let (on, values) = self.block_with(&[types::I64, types::I64]);
+        self.b.set_cold_block(make);
+        self.b.ins().brif(own[1], on, &args(&own[..2]), make, &[]);
+        self.b.switch_to_block(make);
+        self.b.seal_block(make);
+        let zero = self.b.ins().iconst(types::I64, 0);
+        let empty = self.new_array(vec![zero], ty.scalar, span);
+        self.go_on(on, &args(&[empty.data, empty.block]));
+        self.b.seal_block(on);
+        Array { data: values[0], block: values[1], dims: [&[count], &own[2..]].concat(), scalar: ty.scalar }
+    }
+
+    pub(super) fn while_loop(&mut self, l: &While, binds: &[Var], ownership: &mut Ownership, span: Span) {
+        let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
+        let arrays = &binds[carried.len()..];
+        let mut state = self.first_state(&l.carried, ownership);
+        let mut state_types = Self::types_of(&carried);
+        let own = state_types.len();
+        // The number of iterations so far; then for each collected array its data, block, and the dimensions of a row.
+        let parts = |array: &Var| array.ty.rank as usize + 1;
+        let more: usize = 1 + arrays.iter().map(parts).sum::<usize>();
+        state.extend(self.zeros(more));
+        state_types.extend(vec![types::I64; more]);
+        let (body, values) = self.block_with(&state_types);
+        let (exit, ends) = self.block_with(&state_types);
+        self.go_on(body, &args(&state));
+        let one = self.b.ins().iconst(types::I64, 1);
+        self.charge(one, span);
+        self.bind_all(&carried, &values[..own]);
+        let results = self.block(&l.body, &carried);
+        let go = results[0][0];
+        let mut next: Vec<Value> = results[1..1 + carried.len()].concat();
+        let done = values[own];
+        next.push(self.b.ins().iadd_imm_s(done, 1));
+        let mut collected = &values[own + 1..];
+        for (array, row) in arrays.iter().zip(&results[1 + carried.len()..]) {
+            let (own, others) = collected.split_at(parts(array));
+            collected = others;
+            next.extend(self.append(own, row, done, array.ty, span));
+        }
+        self.b.ins().brif(go, body, &args(&next), exit, &args(&next));
+        self.b.seal_block(body);
+        self.b.switch_to_block(exit);
+        self.b.seal_block(exit);
+        self.bind_all(&binds[..carried.len()], &ends[..own]);
+        let count = ends[own];
+        let mut collected = &ends[own + 1..];
+        for array in arrays {
+            let (own, others) = collected.split_at(parts(array));
+            collected = others;
+            let dims = [&[count], &own[2..]].concat();
+            let held = Array { data: own[0], block: own[1], dims, scalar: array.ty.scalar };
+            self.held.insert(*array, Held::Array(held));
+        }
+    }
+
+    /// Adds a number or a row to the end of a growing array; gives its new data, block and row dimensions.
+    fn append(&mut self, own: &[Value], row: &[Value], done: Value, ty: Type, span: Span) -> Vec<Value> {
+        let row_ty = ty.at(1);
+        let mut row_dims: Vec<Value> = Vec::new();
+        let bytes = if row_ty.is_array() {
+            // The first row decides the shape.
+            for (before, now) in own[2..].iter().zip(&row[2..]) {
+                row_dims.push(self.b.ins().select(done, *before, *now));
+            }
+            self.same_shape(&row[2..], &row_dims, span);
+            self.bytes(&row_dims, ty.scalar)
+        } else {
+            self.b.ins().iconst(types::I64, width(ty.scalar))
+        };
+        let block = self.runtime("gradus_grow", &[self.thread, own[1], done, bytes]);
+        self.require(block, None, span, Kind::Memory);
+        let data = self.b.ins().iadd_imm_s(block, DATA);
+        let offset = self.b.ins().imul(done, bytes);
+        let to = self.b.ins().iadd(data, offset);
+        if row_ty.is_array() {
+            self.runtime_effect("gradus_move", &[to, row[0], bytes]);
+            self.let_go(row[1]);
+        } else {
+            self.b.ins().store(plain(), row[0], to, 0);
+        }
+        [&[data, block], &row_dims[..]].concat()
+    }
+}

@@ -1,0 +1,18 @@
+//! The Cranelift backend: a flow module as machine code in memory, with no tool outside the binary.
+//!
+//! Functions take a pointer to the thread's state (`gradus_runtime::memory::Thread`), their parameters, and a pointer to room for
+//! their results; they give 0 or a failure number, which callers hand on. A number is one machine value; an array is the address of its
+//! data, of its block (null: not counted) and its dimensions, each a value of its own, so that they stay in registers.
+
+mod arrays;
+mod blocks;
+mod compile;
+mod emit;
+mod entry;
+mod lanes;
+mod loops;
+mod math;
+mod plan;
+mod scalars;
+
+pub use compile::{compile, CompileError};

@@ -1,0 +1,225 @@
+//! Which loops run in vector lanes, and how: in how many phases, and what is kept between them.
+//!
+//! Cranelift has vectors of two reals. A loop whose iterations are independent and whose body is straight-line code runs on pairs of
+//! iterations. An elementary function is computed for many iterations at once by the runtime, which knows wider vectors: the
+//! loop is cut into *phases* before and after it, and what a later phase needs is kept in buffers on the stack.
+
+use super::math;
+use super::scalars::SMALL_POWER;
+use crate::flow::*;
+use gradus_core::Prim;
+use rustc_hash::FxHashMap;
+
+/// More buffers than this, and the loop runs without lanes.
+const MOST_BUFFERS: usize = 24;
+
+/// A loop in lanes.
+pub(super) struct Plan<'a> {
+    /// What must hold before, for all iterations: checks, and what they are computed from.
+    pub(super) checks: Vec<Stmt>,
+    /// Statements with their phases, in order.
+    pub(super) stmts: Vec<(usize, &'a Stmt)>,
+    pub(super) phases: usize,
+    /// Statements that are written again wherever their result is needed.
+    pub(super) cheap: FxHashMap<Var, &'a Stmt>,
+    /// Variables that a later phase needs, with the phase from which they can be read.
+    pub(super) kept: FxHashMap<Var, usize>,
+    /// Places that every iteration adds to.
+    pub(super) sums: Vec<(Var, &'a [Atom])>,
+    /// Pairs for each step of the loop.
+    pub(super) pairs: usize,
+}
+
+/// What becomes of a statement.
+enum Role {
+    Check,
+    /// Can be written again at little cost: addresses and loads.
+    Cheap,
+    /// A pair of reals or of conditions.
+    Lanes,
+    /// The elementary functions.
+    Function,
+    Add,
+}
+
+fn role(stmt: &Stmt) -> Option<Role> {
+    let real = stmt.binds.iter().all(|v| v.ty == Type::REAL);
+    Some(match &stmt.op {
+        Op::Check { .. } => Role::Check,
+        Op::Dim { .. } => Role::Cheap,
+        Op::Get { .. } if stmt.binds.iter().all(|v| !v.ty.is_array()) => Role::Cheap,
+        Op::Scalar { prim, args } => match prim {
+            _ if math::kernel_of(*prim).is_some() => Role::Function,
+            Prim::PowRealInt if !matches!(args[..], [_, Atom::Int(k)] if k.unsigned_abs() <= SMALL_POWER) => {
+                return None
+            }
+            _ if math::function_of(*prim).is_some() && *prim != Prim::PowRealInt => return None,
+            Prim::Not => Role::Lanes,
+            _ if args.iter().any(|a| a.ty().is_real()) => Role::Lanes,
+            _ => Role::Cheap,
+        },
+        Op::Select { .. } if real => Role::Lanes,
+        Op::Select { .. } => Role::Cheap,
+        Op::Copy { value } | Op::Stop { value } if !value.ty().is_array() => {
+            if real {
+                Role::Lanes
+            } else {
+                Role::Cheap
+            }
+        }
+        Op::Add { acc, index, .. } if index.len() == acc.ty.rank as usize => Role::Add,
+        _ => return None,
+    })
+}
+
+/// The plan of a loop, if it can run in lanes and gains by it.
+pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
+    if !l.carried.is_empty() || matches!(l.count, Atom::Int(n) if n < 8) {
+        return None;
+    }
+    if l.body.results.iter().any(|a| a.ty().is_array() || a.ty().scalar == Scalar::Bool) {
+        return None;
+    }
+    let mut plan = Plan {
+        checks: checks(l)?,
+        stmts: Vec::new(),
+        phases: 1,
+        cheap: FxHashMap::default(),
+        kept: FxHashMap::default(),
+        sums: Vec::new(),
+        pairs: 1,
+    };
+    let mut phase: FxHashMap<Var, usize> = FxHashMap::default();
+    phase.insert(l.index, 0);
+    let (mut gain, mut cost) = (0, 0);
+    for stmt in &l.body.stmts {
+        let mut at = 0;
+        let mut simple = true;
+        stmt.op.for_each_operand(&mut |a| {
+            if let Some(p) = a.var().and_then(|v| phase.get(&v)) {
+                at = at.max(*p);
+                simple &= a.var().is_some_and(|v| v == l.index || plan.cheap.contains_key(&v));
+            }
+        });
+        let mut after = at;
+        match role(stmt)? {
+            Role::Check => continue,
+            Role::Cheap if simple => {
+                plan.cheap.extend(stmt.binds.iter().map(|v| (*v, stmt)));
+                if matches!(stmt.op, Op::Get { .. }) && !consecutive(stmt, l, &plan.cheap) {
+                    cost += 2;
+                }
+                phase.extend(stmt.binds.iter().map(|v| (*v, 0)));
+                continue;
+            }
+            // An element whose place depends on reals.
+            Role::Cheap => return None,
+            Role::Lanes => gain += 1,
+            Role::Function => {
+                gain += 8;
+                after = at + 1;
+            }
+            Role::Add => {
+                if let Op::Add { acc, index, .. } = &stmt.op {
+                    let inside = |a: &Atom| a.var().is_some_and(|v| phase.contains_key(&v));
+                    if !index.iter().any(inside) {
+                        gain += 2;
+                        if !plan.sums.iter().any(|(other, place)| other == acc && *place == &index[..]) {
+                            plan.sums.push((*acc, index));
+                        }
+                    } else if consecutive(stmt, l, &plan.cheap) {
+                        gain += 1;
+                    } else {
+                        cost += 2;
+                    }
+                }
+            }
+        }
+        plan.phases = plan.phases.max(after + 1);
+        phase.extend(stmt.binds.iter().map(|v| (*v, after)));
+        plan.stmts.push((at, stmt));
+    }
+    if gain <= cost {
+        return None;
+    }
+    plan.keep(l, &phase)?;
+    plan.pairs = match plan.stmts.len() + plan.cheap.len() {
+        0..=6 => 4,
+        7..=14 => 2,
+        _ => 1,
+    };
+    Some(plan)
+}
+
+impl Plan<'_> {
+    /// Finds what must be kept between phases.
+    fn keep(&mut self, l: &For, phase: &FxHashMap<Var, usize>) -> Option<()> {
+        let mut kept: FxHashMap<Var, usize> = FxHashMap::default();
+        let mut possible = true;
+        for (at, stmt) in &self.stmts {
+            // The results of functions are always read from their buffers.
+            if matches!(role(stmt), Some(Role::Function)) {
+                kept.extend(stmt.binds.iter().map(|v| (*v, at + 1)));
+            }
+            stmt.op.for_each_operand(&mut |a| {
+                let Some(var) = a.var().filter(|v| !self.cheap.contains_key(v)) else { return };
+                if let Some(from) = phase.get(&var).filter(|from| *from < at && var != l.index) {
+                    possible &= var.ty.scalar != Scalar::Int;
+                    kept.insert(var, *from);
+                }
+            });
+        }
+        for result in &l.body.results {
+            possible &= result.ty().scalar != Scalar::Int
+                || result.var().is_none_or(|v| v == l.index || !phase.contains_key(&v) || self.cheap.contains_key(&v));
+        }
+        self.kept = kept;
+        (possible && self.kept.len() <= MOST_BUFFERS).then_some(())
+    }
+}
+
+/// Whether a statement's element is that of the next place in the next iteration.
+fn consecutive(stmt: &Stmt, l: &For, cheap: &FxHashMap<Var, &Stmt>) -> bool {
+    let index = match &stmt.op {
+        Op::Get { index, .. } | Op::Add { index, .. } => index,
+        _ => return false,
+    };
+    let outside = |a: &Atom| a.var().is_none_or(|v| v != l.index && !cheap.contains_key(&v));
+    let Some((last, others)) = index.split_last() else { return false };
+    others.iter().all(outside) && last.var().is_some_and(|v| follows_index(v, l, cheap))
+}
+
+/// Whether a variable is one more in the next iteration.
+fn follows_index(var: Var, l: &For, cheap: &FxHashMap<Var, &Stmt>) -> bool {
+    if var == l.index {
+        return true;
+    }
+    let outside = |a: &Atom| a.var().is_none_or(|v| v != l.index && !cheap.contains_key(&v));
+    let follows = |a: &Atom| a.var().is_some_and(|v| follows_index(v, l, cheap));
+    match cheap.get(&var).map(|s| &s.op) {
+        Some(Op::Scalar { prim: Prim::AddInt, args }) => {
+            matches!(&args[..], [a, b] if follows(a) && outside(b) || outside(a) && follows(b))
+        }
+        Some(Op::Scalar { prim: Prim::SubInt, args }) => matches!(&args[..], [a, b] if follows(a) && outside(b)),
+        _ => false,
+    }
+}
+
+/// The checks of a loop with what they are computed from; `None` if they depend on more than the index and outer values.
+fn checks(l: &For) -> Option<Vec<Stmt>> {
+    let mut needed: Vec<Var> = Vec::new();
+    let mut found: Vec<Stmt> = Vec::new();
+    for stmt in l.body.stmts.iter().rev() {
+        let wanted = stmt.binds.iter().any(|v| needed.contains(v));
+        match &stmt.op {
+            Op::Check { .. } => {}
+            Op::Scalar { .. } | Op::Select { .. } | Op::Dim { .. } if wanted => {}
+            _ if wanted => return None,
+            _ => continue,
+        }
+        stmt.op.for_each_operand(&mut |a| needed.extend(a.var()));
+        found.push(stmt.clone());
+    }
+    found.reverse();
+    Some(found)
+}

@@ -1,0 +1,124 @@
+//! Limits on memory and steps, interrupts, and repeated calls, on every backend.
+
+mod support;
+
+use gradus_native::{compile, Argument, Backend, Call, Leaf, Limits, Native, RunError};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use support::{entry, program};
+
+fn natives(text: &str, names: &[&str]) -> Vec<Native> {
+    let program = program("test.gr", text, Path::new("."));
+    let entries: Vec<_> = names.iter().map(|n| entry(&program, n)).collect();
+    Backend::ALL.map(|b| compile(&program, &entries, &b.into()).expect("compiles")).into()
+}
+
+const TEXT: &str = "\
+let rec endless (x : real) : real = if x < 0.0 then x else endless (x + 1.0)
+let rec deep (n : int) : int = if n = 0 then 0 else 1 + deep (n - 1)
+let numbers (n : int) : real[] = build n real
+let total (n : int) : real = sum (build n (fun i -> real i))
+let table (n : int) : real[][] = build n (fun i -> build n (fun j -> real (i * j)))
+";
+
+fn within(native: &Native, entry: usize, argument: Leaf, limits: &Limits) -> Result<Vec<Leaf>, RunError> {
+    native.call_within(entry, &[argument], limits)
+}
+
+#[test]
+fn steps() {
+    for native in natives(TEXT, &["endless", "deep", "total"]) {
+        let limits = |steps| Limits { max_steps: Some(steps), ..Limits::default() };
+        match within(&native, 0, Leaf::Real(0.0), &limits(1000)) {
+            Err(RunError::Steps { limit: 1000, span }) => {
+                let place = &TEXT[span.start as usize..span.end as usize];
+                assert!(TEXT.lines().next().is_some_and(|line| line.contains(place)), "{place}");
+            }
+            other => panic!("{other:?}"),
+        }
+        // 101 calls.
+        assert_eq!(within(&native, 1, Leaf::Int(100), &limits(101)), Ok(vec![Leaf::Int(100)]));
+        assert!(matches!(within(&native, 1, Leaf::Int(100), &limits(100)), Err(RunError::Steps { .. })));
+        assert_eq!(within(&native, 2, Leaf::Int(1000), &limits(1000)), Ok(vec![Leaf::Real(499_500.0)]));
+        assert!(matches!(within(&native, 2, Leaf::Int(1000), &limits(999)), Err(RunError::Steps { .. })));
+        // A long loop is counted while it runs.
+        let long = Leaf::Int(10_000_000_000_000);
+        assert!(matches!(within(&native, 2, long, &limits(10_000_000)), Err(RunError::Steps { .. })));
+        assert_eq!(native.call(2, &[Leaf::Int(10_000_000)]), Ok(vec![Leaf::Real(49_999_995_000_000.0)]));
+    }
+}
+
+#[test]
+fn interrupts() {
+    for native in natives(TEXT, &["endless", "total"]) {
+        for (entry, argument) in [(0, Leaf::Real(0.0)), (1, Leaf::Int(i64::MAX))] {
+            let flag = Arc::new(AtomicBool::new(false));
+            let limits = Limits { interrupt: Some(flag.clone()), ..Limits::default() };
+            let other = std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                flag.store(true, Ordering::Relaxed);
+            });
+            let found = within(&native, entry, argument, &limits);
+            assert!(matches!(found, Err(RunError::Interrupted { .. })), "{found:?}");
+            other.join().expect("ends");
+        }
+    }
+}
+
+#[test]
+fn memory() {
+    for native in natives(TEXT, &["numbers", "table"]) {
+        let limits = |bytes| Limits { max_memory: Some(bytes), ..Limits::default() };
+        for _ in 0..3 {
+            match within(&native, 0, Leaf::Int(100_000), &limits(400_000)) {
+                Err(RunError::Memory { limit: Some(400_000), span }) => {
+                    assert_eq!(&TEXT[span.start as usize..span.end as usize], "build n real");
+                }
+                other => panic!("{other:?}"),
+            }
+            let found = within(&native, 0, Leaf::Int(100_000), &limits(2_000_000));
+            assert!(matches!(found.as_deref(), Ok([Leaf::Reals { data, .. }]) if data[99_999] == 99_999.0));
+        }
+        let found = within(&native, 1, Leaf::Int(1000), &limits(5_000_000));
+        assert!(matches!(found, Err(RunError::Memory { .. })));
+        // More than any machine has.
+        for n in [1 << 40, 1 << 61, i64::MAX] {
+            let found = native.call(0, &[Leaf::Int(n)]);
+            assert!(matches!(found, Err(RunError::Memory { limit: None, .. })), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn repeated_calls() {
+    let text = "let f (x, y) = (1.0 - x) * (1.0 - x) + 100.0 * (y - x * x) * (y - x * x)\n\
+                let slope (x : real) (y : real) : real * real = grad f (x, y)\n\
+                let powers (k : int) (a : real[]) (s : real) : real * real[] = (s, map (fun x -> s * x ^ k) a)";
+    for native in natives(text, &["slope", "powers"]) {
+        let executable = Rc::new(native.executable);
+        let owned = |leaves: Vec<Leaf>| leaves.into_iter().map(Argument::Owned).collect();
+        let arguments = owned(vec![Leaf::Real(0.0), Leaf::Real(0.0)]);
+        let mut slope = Call::new(executable.clone(), 0, arguments).expect("reals");
+        let mut found = [0.0; 2];
+        for (x, y) in [(0.5, 2.0), (-1.0, 3.0), (1.0, 1.0)] {
+            assert!(slope.write_reals(2, &[x, y]));
+            slope.run().expect("runs");
+            assert!(slope.read_reals(&mut found));
+            assert_eq!(found, [-2.0 * (1.0 - x) - 400.0 * x * (y - x * x), 200.0 * (y - x * x)]);
+        }
+        let arguments = owned(vec![Leaf::Int(3), Leaf::reals([1.0, 2.0, 3.0, 4.0]), Leaf::Real(10.0)]);
+        let mut powers = Call::new(executable.clone(), 1, arguments).expect("of its types");
+        let mut found = [0.0; 5];
+        for _ in 0..3 {
+            powers.run().expect("runs");
+            assert!(powers.read_reals(&mut found));
+            assert_eq!(found, [10.0, 10.0, 80.0, 270.0, 640.0]);
+        }
+        powers.limits.max_memory = Some(10);
+        assert!(matches!(powers.run(), Err(RunError::Memory { limit: Some(10), .. })));
+        let wrong = Call::new(executable, 1, owned(vec![Leaf::Int(3), Leaf::Real(0.0), Leaf::Real(0.0)]));
+        assert!(matches!(wrong.err(), Some(RunError::Arguments { .. })));
+    }
+}

@@ -1,0 +1,408 @@
+//! Array memory of code made inside the process: blocks counted by their holders, and what a running call may use.
+//!
+//! The C backend has the same in C, in its prelude. Compiled code reads [`Block::holders`], [`Thread::fuel`] and
+//! [`Thread::stack_end`] itself, at the offsets below.
+
+use crate::slot::{Kind, Limits, Slot};
+use std::alloc::{alloc, dealloc, Layout};
+use std::cell::UnsafeCell;
+use std::ptr::null_mut;
+
+/// What stands before the data of an array. 64 bytes, so that the data is aligned for vectors.
+#[repr(C, align(64))]
+pub struct Block {
+    pub holders: i64,
+    /// Of the data that follows.
+    bytes: usize,
+    /// Of the list in which it is: of the blocks of the running call, or of those that wait for the next use.
+    next: *mut Block,
+    previous: *mut Block,
+}
+
+/// From a block to its data.
+pub const DATA: i64 = size_of::<Block>() as i64;
+pub const FUEL_OFFSET: i32 = std::mem::offset_of!(Thread, fuel) as i32;
+pub const STACK_END_OFFSET: i32 = std::mem::offset_of!(Thread, stack_end) as i32;
+
+/// Steps between looks at the interrupt.
+const LOOK_EVERY: i64 = 1 << 20;
+/// Blocks that nobody holds are kept for the next use up to this many bytes together.
+const KEPT: usize = 256 << 20;
+
+/// What compiled code uses on one thread.
+#[repr(C)]
+pub struct Thread {
+    /// Steps until [`look`] must be called: loop iterations and calls of recursive functions.
+    fuel: i64,
+    /// Recursive functions fail when the stack pointer is below this.
+    stack_end: usize,
+    /// Steps that are left besides `fuel`.
+    rest: i64,
+    limits: Limits,
+    /// Bytes of the blocks in `live`.
+    used: usize,
+    live: *mut Block,
+    waiting: [*mut Block; CLASSES],
+    waiting_bytes: usize,
+}
+
+const CLASSES: usize = 256;
+
+/// Sizes in units of 64 bytes are rounded up to m * 2^s with m from 5 to 8: four classes for each power of two.
+fn class_of(bytes: usize) -> usize {
+    let units = bytes.div_ceil(64).max(1);
+    if units <= 4 {
+        return units;
+    }
+    let s = 61 - (units - 1).leading_zeros() as usize;
+    4 * s + ((units - 1) >> s) + 1
+}
+
+fn class_bytes(class: usize) -> usize {
+    if class <= 4 {
+        return 64 * class;
+    }
+    let s = (class - 5) / 4;
+    64 * ((class - 4 * s) << s)
+}
+
+struct Own(UnsafeCell<Thread>);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let thread = self.0.get_mut();
+        for list in thread.waiting {
+            unsafe { free_list(list) };
+        }
+    }
+}
+
+/// # Safety
+/// The blocks of the list must be in no other list, and nobody may hold them.
+unsafe fn free_list(mut block: *mut Block) {
+    while !block.is_null() {
+        unsafe {
+            let next = (*block).next;
+            dealloc(block.cast(), layout((*block).bytes));
+            block = next;
+        }
+    }
+}
+
+thread_local! {
+    static THREAD: Own = const {
+        Own(UnsafeCell::new(Thread {
+            fuel: 0,
+            stack_end: 0,
+            rest: 0,
+            limits: Limits::NONE,
+            used: 0,
+            live: null_mut(),
+            waiting: [null_mut(); CLASSES],
+            waiting_bytes: 0,
+        }))
+    };
+}
+
+/// Sizes come from [`class_bytes`], which gives multiples of 64 far below the limit of a layout once they were allocated.
+fn layout(bytes: usize) -> Layout {
+    unsafe { Layout::from_size_align_unchecked(size_of::<Block>() + bytes, 64) }
+}
+
+/// Sets the limits of the calls that follow on this thread; null: none.
+///
+/// # Safety
+/// The pointer must be null or valid, and so must be the flag it points to until the limits are changed.
+pub unsafe extern "C" fn set_limits(limits: *const Limits) {
+    THREAD.with(|own| unsafe {
+        (*own.0.get()).limits = if limits.is_null() { Limits::NONE } else { *limits };
+    })
+}
+
+/// At the start of a call that can fail.
+pub extern "C" fn enter() -> *mut Thread {
+    let here = 0_u8;
+    THREAD.with(|own| {
+        let thread = own.0.get();
+        // Nobody else has a reference: compiled code has only the pointer, and this function has no other caller at work.
+        unsafe {
+            let limits = (*thread).limits;
+            (*thread).stack_end = (&raw const here as usize).saturating_sub(limits.stack.max(0) as usize);
+            (*thread).used = 0;
+            (*thread).fuel = limits.steps.min(LOOK_EVERY);
+            (*thread).rest = limits.steps - (*thread).fuel;
+        }
+        thread
+    })
+}
+
+/// After a failure: frees what the call had.
+///
+/// # Safety
+/// The thread must come from [`enter`], here and below.
+pub unsafe extern "C" fn abandon(thread: *mut Thread) {
+    unsafe {
+        while !(*thread).live.is_null() {
+            free(thread, (*thread).live);
+        }
+    }
+}
+
+/// When `fuel` has become negative: 0 to go on, or the kind of failure.
+///
+/// # Safety
+/// See [`abandon`].
+pub unsafe extern "C" fn look(thread: *mut Thread) -> i32 {
+    unsafe {
+        let flag = (*thread).limits.interrupt;
+        if !flag.is_null() && (*flag).load(std::sync::atomic::Ordering::Relaxed) {
+            return Kind::Interrupted as i32;
+        }
+        if (*thread).rest + (*thread).fuel < 0 {
+            return Kind::Steps as i32;
+        }
+        let rest = (*thread).rest + (*thread).fuel;
+        (*thread).fuel = rest.min(LOOK_EVERY);
+        (*thread).rest = rest - (*thread).fuel;
+        0
+    }
+}
+
+/// A block for so many bytes, held once; null if there is no memory.
+///
+/// # Safety
+/// See [`abandon`].
+pub unsafe extern "C" fn allocate(thread: *mut Thread, bytes: i64) -> *mut Block {
+    let Ok(bytes) = usize::try_from(bytes) else { return null_mut() };
+    if bytes > isize::MAX as usize / 4 {
+        return null_mut();
+    }
+    let class = class_of(bytes);
+    let bytes = class_bytes(class);
+    unsafe {
+        if (*thread).used + bytes > (*thread).limits.memory.max(0) as usize {
+            return null_mut();
+        }
+        let waiting = &mut (*thread).waiting[class];
+        let mut block = *waiting;
+        if block.is_null() {
+            block = alloc(layout(bytes)).cast();
+            if block.is_null() {
+                return null_mut();
+            }
+            (*block).bytes = bytes;
+        } else {
+            *waiting = (*block).next;
+            (*thread).waiting_bytes -= bytes;
+        }
+        (*thread).used += bytes;
+        (*block).holders = 1;
+        (*block).previous = null_mut();
+        (*block).next = (*thread).live;
+        if !(*block).next.is_null() {
+            (*(*block).next).previous = block;
+        }
+        (*thread).live = block;
+        block
+    }
+}
+
+/// Takes a block out of the list of the running call.
+unsafe fn unlink(thread: *mut Thread, block: *mut Block) {
+    unsafe {
+        let Block { next, previous, bytes, .. } = *block;
+        if previous.is_null() {
+            (*thread).live = next;
+        } else {
+            (*previous).next = next;
+        }
+        if !next.is_null() {
+            (*next).previous = previous;
+        }
+        (*thread).used -= bytes;
+    }
+}
+
+unsafe fn keep(thread: *mut Thread, block: *mut Block) {
+    unsafe {
+        let bytes = (*block).bytes;
+        if (*thread).waiting_bytes + bytes > KEPT {
+            dealloc(block.cast(), layout(bytes));
+            return;
+        }
+        (*thread).waiting_bytes += bytes;
+        let waiting = &mut (*thread).waiting[class_of(bytes)];
+        (*block).next = *waiting;
+        *waiting = block;
+    }
+}
+
+/// When the last holder has let go.
+///
+/// # Safety
+/// The block must be one of the running call that nobody holds.
+pub unsafe extern "C" fn free(thread: *mut Thread, block: *mut Block) {
+    unsafe {
+        unlink(thread, block);
+        keep(thread, block);
+    }
+}
+
+/// A new block with a copy of so many bytes; null if there is no memory.
+///
+/// # Safety
+/// There must be so many bytes at `data`.
+pub unsafe extern "C" fn copy(thread: *mut Thread, data: *const u8, bytes: i64) -> *mut Block {
+    unsafe {
+        let block = allocate(thread, bytes);
+        if !block.is_null() && bytes > 0 {
+            std::ptr::copy_nonoverlapping(data, data_of(block), bytes as usize);
+        }
+        block
+    }
+}
+
+unsafe fn data_of(block: *mut Block) -> *mut u8 {
+    unsafe { block.add(1).cast() }
+}
+
+/// The block of a growing array of `count` elements of `width` bytes, with room for one more; the old block is let go if it is
+/// another. Null if there is no memory.
+///
+/// # Safety
+/// The block must be null for no elements yet, or come from here and be held by nobody else.
+pub unsafe extern "C" fn grow(thread: *mut Thread, block: *mut Block, count: i64, width: i64) -> *mut Block {
+    unsafe {
+        let used = count.saturating_mul(width);
+        let needed = used.saturating_add(width);
+        if !block.is_null() && needed as usize <= (*block).bytes {
+            return block;
+        }
+        let fresh = allocate(thread, needed.saturating_mul(2));
+        if !fresh.is_null() && !block.is_null() {
+            std::ptr::copy_nonoverlapping(data_of(block), data_of(fresh), used as usize);
+            free(thread, block);
+        }
+        fresh
+    }
+}
+
+/// The block of a result: itself, or a copy if it is also held elsewhere or is a part of a larger array. Null if there is no memory.
+///
+/// # Safety
+/// The block must be null or that of the data, of which there must be so many bytes.
+pub unsafe extern "C" fn settle(thread: *mut Thread, block: *mut Block, data: *const u8, bytes: i64) -> *mut Block {
+    unsafe {
+        if !block.is_null() && (*block).holders == 1 && data == data_of(block) {
+            return block;
+        }
+        let fresh = copy(thread, data, bytes);
+        if !fresh.is_null() && !block.is_null() {
+            (*block).holders -= 1;
+            if (*block).holders == 0 {
+                free(thread, block);
+            }
+        }
+        fresh
+    }
+}
+
+/// Gives a settled block to the caller of compiled code.
+///
+/// # Safety
+/// The block must come from [`settle`].
+pub unsafe extern "C" fn hand_over(thread: *mut Thread, block: *mut Block, slot: *mut Slot) {
+    unsafe {
+        unlink(thread, block);
+        (*slot).value.data = data_of(block).cast();
+        (*slot).owner = block.cast();
+    }
+}
+
+/// Takes back what [`hand_over`] gave.
+///
+/// # Safety
+/// The slot must come from there.
+pub unsafe extern "C" fn release(slot: *mut Slot) {
+    unsafe {
+        let block: *mut Block = (*slot).owner.cast();
+        if !block.is_null() {
+            (*slot).owner = null_mut();
+            THREAD.with(|own| keep(own.0.get(), block));
+        }
+    }
+}
+
+/// Sets `count` numbers of eight bytes.
+///
+/// # Safety
+/// There must be room for them at `to`, here and below.
+pub unsafe extern "C" fn fill(to: *mut u64, count: i64, value: u64) {
+    if count > 0 {
+        unsafe { std::slice::from_raw_parts_mut(to, count as usize) }.fill(value);
+    }
+}
+
+/// Sets `count` booleans.
+///
+/// # Safety
+/// See [`fill`].
+pub unsafe extern "C" fn fill_bools(to: *mut u8, count: i64, value: u8) {
+    if count > 0 {
+        unsafe { std::slice::from_raw_parts_mut(to, count as usize) }.fill(value);
+    }
+}
+
+/// Copies bytes; the places may be the same.
+///
+/// # Safety
+/// See [`fill`].
+pub unsafe extern "C" fn move_bytes(to: *mut u8, from: *const u8, bytes: i64) {
+    if bytes > 0 {
+        unsafe { std::ptr::copy(from, to, bytes as usize) };
+    }
+}
+
+/// Adds `count` reals to others.
+///
+/// # Safety
+/// See [`fill`]. The places must differ.
+pub unsafe extern "C" fn add(to: *mut f64, from: *const f64, count: i64) {
+    if count > 0 {
+        let (to, from) = unsafe {
+            (std::slice::from_raw_parts_mut(to, count as usize), std::slice::from_raw_parts(from, count as usize))
+        };
+        to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_hold_their_sizes() {
+        for bytes in (0..5000).chain((12..50).flat_map(|s| [(1_usize << s) - 1, 1 << s, (1 << s) + 1])) {
+            let class = class_of(bytes);
+            assert!(class_bytes(class) >= bytes && class_of(class_bytes(class)) == class, "{bytes}");
+            assert!(class <= 4 || class_bytes(class - 1) < bytes, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn memory_is_limited_and_used_again() {
+        let limits = Limits { memory: 10_000, ..Limits::NONE };
+        unsafe {
+            set_limits(&limits);
+            let thread = enter();
+            let a = allocate(thread, 5000);
+            assert!(!a.is_null() && allocate(thread, 5001).is_null());
+            free(thread, a);
+            assert_eq!(allocate(thread, 5000), a);
+            assert!(allocate(thread, -1).is_null() && allocate(thread, i64::MAX).is_null());
+            abandon(thread);
+            assert!((*thread).live.is_null() && (*thread).used == 0);
+            set_limits(std::ptr::null());
+        }
+    }
+}
