@@ -1,6 +1,6 @@
-//! A Delta program as a graph: for Graphviz, or drawn as SVG without outside tools.
+//! A Delta program or a trace term as a graph: for Graphviz, or drawn as SVG without outside tools.
 
-use gradus::{DeltaProgram, Summand};
+use gradus::{operation_name, print_value, DeltaProgram, Summand, TraceLine, TraceTerm, TraceValue};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -19,92 +19,163 @@ fn short(factor: f64) -> String {
     }
 }
 
-/// The arrows into a node, as (from, factor).
-fn arrows(summands: &[Summand]) -> impl Iterator<Item = (i64, f64)> + '_ {
-    summands.iter().filter_map(|summand| match summand {
-        Summand::Scaled { factor, id } => Some((*id, *factor)),
-        Summand::Rule => None,
-    })
+/// As text of XML and of DOT.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-pub fn dot(program: &DeltaProgram) -> String {
-    let mut out = String::from("digraph delta {\n  rankdir=LR;\n  node [shape=circle, fontname=\"sans-serif\"];\n");
-    for (id, value) in program.inputs.iter().enumerate() {
-        let _ = writeln!(out, "  x{id} [shape=box, label=\"x{id}\\n{}\"];", short(*value));
-    }
-    let _ = writeln!(out, "  result [shape=box, label=\"result\\n{}\"];", short(program.value));
-    let results = arrows(&program.result).map(|(from, factor)| (from, "result".to_string(), factor));
-    let inner = program
-        .bindings
-        .iter()
-        .flat_map(|binding| arrows(&binding.summands).map(|(from, factor)| (from, format!("x{}", binding.id), factor)));
-    for (from, to, factor) in inner.chain(results) {
-        let _ = writeln!(out, "  x{from} -> {to} [label=\"{}\"];", short(factor));
-    }
-    out.push_str("}\n");
-    out
+/// What is drawn: inputs, what is computed from them in order, and the result.
+pub struct Graph {
+    nodes: Vec<Node>,
+    /// From, to, and what is written beside the arrow.
+    arrows: Vec<(i64, i64, String)>,
 }
 
-/// Nodes stand in columns: each to the right of all that it needs.
-pub fn svg(program: &DeltaProgram) -> String {
-    let mut columns: HashMap<i64, usize> = (0..program.inputs.len() as i64).map(|id| (id, 0)).collect();
-    let mut nodes: Vec<(i64, String)> = program
-        .inputs
-        .iter()
-        .enumerate()
-        .map(|(id, value)| (id as i64, format!("x{id} = {}", short(*value))))
-        .collect();
-    const RESULT: i64 = -1;
-    let all = program.bindings.iter().map(|binding| (binding.id, &binding.summands)).chain([(RESULT, &program.result)]);
-    let mut edges = Vec::new();
-    for (id, summands) in all {
-        let column = arrows(summands).map(|(from, _)| columns.get(&from).copied().unwrap_or(0) + 1).max().unwrap_or(0);
-        columns.insert(id, column);
-        let label = if id == RESULT { format!("result = {}", short(program.value)) } else { format!("x{id}") };
-        nodes.push((id, label));
-        edges.extend(arrows(summands).map(|(from, factor)| (from, id, factor)));
+struct Node {
+    id: i64,
+    label: String,
+    /// An input or the result.
+    end: bool,
+}
+
+const RESULT: i64 = -1;
+
+impl Graph {
+    fn of_inputs(inputs: &[f64]) -> Graph {
+        let node = |(id, x): (i64, &f64)| Node { id, label: format!("x{id} = {}", short(*x)), end: true };
+        Graph { nodes: (0..).zip(inputs).map(node).collect(), arrows: Vec::new() }
     }
-    let mut used: HashMap<usize, usize> = HashMap::new();
-    let mut places: HashMap<i64, (f64, f64)> = HashMap::new();
-    for (id, _) in &nodes {
-        let column = columns.get(id).copied().unwrap_or(0);
-        let row = used.entry(column).or_insert(0);
-        places.insert(*id, (MARGIN + column as f64 * COLUMN + 40.0, MARGIN + *row as f64 * ROW));
-        *row += 1;
+
+    fn add_result(&mut self, value: f64) {
+        self.nodes.push(Node { id: RESULT, label: format!("result = {}", short(value)), end: true });
     }
-    let width = 2.0 * MARGIN + 80.0 + COLUMN * used.keys().copied().max().unwrap_or(0) as f64;
-    let height = 2.0 * MARGIN + ROW * (used.values().copied().max().unwrap_or(1) as f64 - 1.0);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
-         font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
-    let at = |id: i64| places.get(&id).copied().unwrap_or((0.0, 0.0));
-    for (from, to, factor) in &edges {
-        let ((x1, y1), (x2, y2)) = (at(*from), at(*to));
-        let (start, end, bend) = (x1 + 38.0, x2 - 38.0, (x2 - x1) / 2.0);
-        let _ = writeln!(
-            out,
-            "<path d=\"M{start:.1} {y1:.1}C{:.1} {y1:.1} {:.1} {y2:.1} {end:.1} {y2:.1}\" fill=\"none\" stroke=\"#9bb\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#687\" font-size=\"10\">{}</text>",
-            start + bend / 2.0,
-            end - bend / 2.0,
-            start + (end - start) * 0.7,
-            y1 + (y2 - y1) * 0.78 - 3.0,
-            short(*factor)
+
+    pub fn of_delta_program(program: &DeltaProgram) -> Graph {
+        let mut graph = Graph::of_inputs(&program.inputs);
+        let mut connect = |to: i64, summands: &[Summand]| {
+            let scaled = summands.iter().filter_map(|summand| match summand {
+                Summand::Scaled { factor, id } => Some((*id, to, short(*factor))),
+                Summand::Rule => None,
+            });
+            graph.arrows.extend(scaled);
+        };
+        for binding in &program.bindings {
+            connect(binding.id, &binding.summands);
+        }
+        connect(RESULT, &program.result);
+        let node = |binding: &gradus::Binding| Node { id: binding.id, label: format!("x{}", binding.id), end: false };
+        graph.nodes.extend(program.bindings.iter().map(node));
+        graph.add_result(program.value);
+        graph
+    }
+
+    /// The trace term alone: its derivative is a graph of many more arrows.
+    pub fn of_trace(trace: &TraceTerm) -> Graph {
+        let mut graph = Graph::of_inputs(&trace.inputs);
+        let mut last = 0;
+        for (id, line) in (trace.first..).zip(&trace.lines) {
+            let (name, args) = match line {
+                TraceLine::Apply { operation, args } => (operation_name(*operation), &args[..]),
+                TraceLine::Rule { name, args, .. } => (name.clone(), &args[..]),
+                TraceLine::Rest => {
+                    graph.arrows.push((last, id, String::new()));
+                    graph.nodes.push(Node { id, label: format!("x{id}"), end: false });
+                    continue;
+                }
+            };
+            last = id;
+            let constants: Vec<String> =
+                args.iter().filter(|arg| !matches!(arg, TraceValue::Slot(_))).map(print_value).collect();
+            let label = [&[format!("x{id}: {name}")], &constants[..]].concat().join(" ");
+            graph.nodes.push(Node { id, label, end: false });
+            graph.connect(id, args);
+        }
+        graph.connect(RESULT, std::slice::from_ref(&trace.result));
+        graph.add_result(trace.value);
+        graph
+    }
+
+    fn connect(&mut self, to: i64, args: &[TraceValue]) {
+        for arg in args {
+            if let TraceValue::Slot(from) = arg {
+                self.arrows.push((*from, to, String::new()));
+            }
+        }
+    }
+
+    /// For Graphviz.
+    pub fn dot(&self) -> String {
+        let name = |id: i64| if id == RESULT { "result".to_string() } else { format!("x{id}") };
+        let mut out =
+            String::from("digraph trace {\n  rankdir=LR;\n  node [shape=ellipse, fontname=\"sans-serif\"];\n");
+        for node in &self.nodes {
+            let shape = if node.end { "shape=box, " } else { "" };
+            let _ = writeln!(out, "  {} [{shape}label=\"{}\"];", name(node.id), escaped(&node.label));
+        }
+        for (from, to, label) in &self.arrows {
+            let label = if label.is_empty() { String::new() } else { format!(" [label=\"{label}\"]") };
+            let _ = writeln!(out, "  {} -> {}{label};", name(*from), name(*to));
+        }
+        out.push_str("}\n");
+        out
+    }
+
+    /// Nodes stand in columns: each to the right of all that it needs.
+    pub fn svg(&self) -> String {
+        let mut columns: HashMap<i64, usize> = HashMap::new();
+        let mut into: HashMap<i64, Vec<i64>> = HashMap::new();
+        for (from, to, _) in &self.arrows {
+            into.entry(*to).or_default().push(*from);
+        }
+        for node in &self.nodes {
+            let before =
+                into.get(&node.id).into_iter().flatten().map(|from| columns.get(from).copied().unwrap_or(0) + 1);
+            let column = before.max().unwrap_or(0);
+            columns.insert(node.id, column);
+        }
+        let mut used: HashMap<usize, usize> = HashMap::new();
+        let mut places: HashMap<i64, (f64, f64)> = HashMap::new();
+        for Node { id, .. } in &self.nodes {
+            let column = columns.get(id).copied().unwrap_or(0);
+            let row = used.entry(column).or_insert(0);
+            places.insert(*id, (MARGIN + column as f64 * COLUMN + 40.0, MARGIN + *row as f64 * ROW));
+            *row += 1;
+        }
+        let width = 2.0 * MARGIN + 80.0 + COLUMN * used.keys().copied().max().unwrap_or(0) as f64;
+        let height = 2.0 * MARGIN + ROW * (used.values().copied().max().unwrap_or(1) as f64 - 1.0);
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+             font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
         );
+        let at = |id: i64| places.get(&id).copied().unwrap_or((0.0, 0.0));
+        for (from, to, label) in &self.arrows {
+            let ((x1, y1), (x2, y2)) = (at(*from), at(*to));
+            let (start, end, bend) = (x1 + 38.0, x2 - 38.0, (x2 - x1) / 2.0);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{start:.1} {y1:.1}C{:.1} {y1:.1} {:.1} {y2:.1} {end:.1} {y2:.1}\" fill=\"none\" stroke=\"#9bb\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#687\" font-size=\"10\">{}</text>",
+                start + bend / 2.0,
+                end - bend / 2.0,
+                start + (end - start) * 0.7,
+                y1 + (y2 - y1) * 0.78 - 3.0,
+                escaped(label)
+            );
+        }
+        for Node { id, label, end } in &self.nodes {
+            let (x, y) = at(*id);
+            let fill = if *end { "#e8f1f8" } else { "#f7f7f7" };
+            let _ = writeln!(
+                out,
+                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"76\" height=\"24\" rx=\"6\" fill=\"{fill}\" stroke=\"#679\"/>\
+                 <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                x - 38.0,
+                y - 12.0,
+                y + 4.0,
+                escaped(label)
+            );
+        }
+        out.push_str("</svg>\n");
+        out
     }
-    for (id, label) in &nodes {
-        let (x, y) = at(*id);
-        let fill = if *id == RESULT || (*id as usize) < program.inputs.len() { "#e8f1f8" } else { "#f7f7f7" };
-        let _ = writeln!(
-            out,
-            "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"76\" height=\"24\" rx=\"6\" fill=\"{fill}\" stroke=\"#679\"/>\
-             <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
-            x - 38.0,
-            y - 12.0,
-            y + 4.0
-        );
-    }
-    out.push_str("</svg>\n");
-    out
 }

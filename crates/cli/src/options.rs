@@ -91,6 +91,7 @@ pub enum Command {
         point: Point,
     },
     /// Print the differentiated program as Gradus source
+    #[command(after_help = "Example: gradus transform examples/descent.gr loss --ad monadic -O")]
     Transform {
         /// The program
         file: PathBuf,
@@ -99,9 +100,15 @@ pub enum Command {
         /// Optimise the result
         #[arg(short = 'O', long = "optimise")]
         optimise: bool,
+        /// With --ad combinator: each step of the way, from the function over its combinators and their reverse to the code
+        #[arg(long)]
+        steps: bool,
     },
     /// The Delta program of one execution: what reverse mode writes down before it runs backwards
-    #[command(after_help = "Besides text and json, --format takes dot and svg here.")]
+    #[command(
+        after_help = "With --ad trace: the trace term of the execution, one operation on reals for each line, and its symbolic derivative.\n\
+                            Besides text and json, --format takes dot and svg here."
+    )]
     Trace {
         #[command(flatten)]
         point: Point,

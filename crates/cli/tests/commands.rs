@@ -86,7 +86,7 @@ fn grad_prints_value_and_gradient() {
     let at = "{\"slope\": 1, \"offset\": 0}";
     let expected = "{\"value\":1.0,\"gradient\":{\"slope\":-4.0,\"offset\":-2.0}}\n";
     folder.run(&["grad", "line.gr", "loss", "--at", at]).exits(0).prints(expected);
-    for mode in ["forward", "vector", "continuation", "delta", "monadic"] {
+    for mode in gradus::Mode::ALL.map(gradus::Mode::key) {
         folder.run(&["grad", "line.gr", "loss", "--at", at, "--ad", mode]).exits(0).prints(expected);
     }
     folder
@@ -115,7 +115,7 @@ fn jacobian_and_hessian() {
 #[test]
 fn transform_prints_a_program_that_gives_the_derivative() {
     let folder = folder("transform");
-    for mode in ["forward", "vector", "delta", "monadic"] {
+    for mode in gradus::Mode::ALL.map(gradus::Mode::key) {
         for optimise in [&[][..], &["-O"]] {
             let arguments = [&["transform", "line.gr", "loss", "--ad", mode][..], optimise].concat();
             let source = folder.run(&arguments).exits(0).out();
@@ -237,4 +237,63 @@ fn trace_writes_the_delta_program() {
     assert!(dot.starts_with("digraph") && dot.contains("x0 -> x2 [label=\"3\"]"), "{dot}");
     let svg = folder.run(&["trace", "t.gr", "f", "--at", "[2, 3]", "--format", "svg"]).exits(0).out();
     assert!(svg.starts_with("<svg") && !svg.contains("NaN"), "{svg}");
+}
+
+/// A Fig. 4 to 6 on x * y + x at (2, 3). With W = 1: + hands it on to both sides; * gives W times the partial derivative by each argument.
+#[test]
+fn trace_writes_the_trace_term_and_its_derivative() {
+    let folder =
+        Folder::new("trace-term").with("t.gr", "let f (x, y) = x * y + x\nlet g x = if x > 0.0 then 2.0 else x\n");
+    let text = folder.run(&["trace", "t.gr", "f", "--at", "[2, 3]", "--ad", "trace"]).exits(0).out();
+    assert_eq!(
+        text,
+        "x0: input, 2.0\nx1: input, 3.0\nlet x2 = x0 * x1 in\nlet x3 = x2 + x0 in\nx3\nvalue 8.0\n\nits derivative:\n\
+         let x4 = d1[*] x0 x1 in\nlet x5 = 1.0 * x4 in\nlet x6 = 1.0 + x5 in\nlet x7 = d2[*] x0 x1 in\nlet x8 = 1.0 * x7 in\n\
+         (x6, x8)\n"
+    );
+    let constant = folder.run(&["trace", "t.gr", "g", "--at", "1", "--ad", "trace"]).exits(0).out();
+    assert_eq!(constant, "x0: input, 1.0\n2.0\nvalue 2.0\n\nits derivative:\n0.0\n");
+    let json =
+        folder.run(&["trace", "t.gr", "f", "--at", "[2, 3]", "--ad", "trace", "--format", "json"]).exits(0).out();
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["trace"][0], serde_json::json!({ "id": 2, "operation": "*", "arguments": ["x0", "x1"] }));
+    assert_eq!(json["gradient"], serde_json::json!(["x6", "x8"]));
+    let dot = folder.run(&["trace", "t.gr", "f", "--at", "[2, 3]", "--ad", "trace", "--format", "dot"]).exits(0).out();
+    assert!(dot.contains("x0 -> x2;") && dot.contains("x3 -> result;"), "{dot}");
+    let svg = folder.run(&["trace", "t.gr", "f", "--at", "[2, 3]", "--ad", "trace", "--format", "svg"]).exits(0).out();
+    assert!(svg.starts_with("<svg") && svg.contains("x2: *"), "{svg}");
+    folder.run(&["trace", "t.gr", "f", "--at", "[2, 3]", "--ad", "forward"]).exits(2).says("writes nothing down");
+}
+
+#[test]
+fn a_function_with_a_rule_is_an_operation_of_the_trace() {
+    let turn = "let turn (x, y) = (x * y, x - y)\nderivative turn (x, y) (a, b) = (a * y + b, a * x - b)\n\
+                let f (x, y) = let (p, q) = turn (x, y) in p * q\n";
+    let folder = Folder::new("trace-rule").with("t.gr", turn);
+    let text = folder.run(&["trace", "t.gr", "f", "--at", "[2, 3]", "--ad", "trace"]).exits(0).out();
+    assert!(text.contains("let x2, x3 = turn(x0, x1) in\nlet x4 = x2 * x3 in\nx4\n"), "{text}");
+    assert!(text.contains("turn_r(x0, x1, "), "{text}");
+    // x^2 y - x y^2
+    let expected = "{\"value\":-6.0,\"gradient\":[3.0,-8.0]}\n";
+    folder.run(&["grad", "t.gr", "f", "--at", "[2, 3]", "--ad", "trace"]).exits(0).prints(expected);
+}
+
+/// C section 6 on x * sin y.
+#[test]
+fn transform_shows_the_steps_of_the_combinator_route() {
+    let folder = Folder::new("steps").with("s.gr", "let f (x, y) = x * sin y\n");
+    let text = folder.run(&["transform", "s.gr", "f", "--ad", "combinator", "--steps"]).exits(0).out();
+    for part in [
+        "-- the function\n\nlet f ((x, y) : real * real) : real = x * sin y\n",
+        "-- as a combinator\n\nf : unit -> real * real -> real\nf = curry (",
+        "[sin]",
+        "primal : unit * (real * real) -> real\n",
+        "linear : (unit * (real * real)) * real -o unit * (real * real)\n",
+        "[*]'",
+        "== the code\n",
+        "let f_value_and_grad (x : real * real)",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    folder.run(&["transform", "s.gr", "f", "--steps"]).exits(2).says("--ad combinator");
 }

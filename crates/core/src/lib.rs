@@ -19,5 +19,5 @@ pub use definitions::{Definition, Definitions};
 pub use mode::Mode;
 pub use prim::Prim;
 pub use program::{Body, Def, Item, ItemKind, Program, Rules};
-pub use term::{Arm, DeriveOp, Global, Lambda, Literal, Site, Symbol, Term, TermKind, Var};
+pub use term::{Arm, Checked, DeriveOp, Global, Lambda, Literal, Site, Symbol, Term, TermKind, Var};
 pub use types::{Constraint, Scheme, Type, TypeBody, TypeDecl, TypeName, TypeVar};

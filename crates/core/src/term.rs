@@ -185,9 +185,23 @@ pub struct Arm {
 /// What a primitive's application needs besides its position: whether it is run to take a derivative, in which case
 /// evaluators look for kinks (see [`crate::prim::PrimInfo`]). `derive` marks the primitive itself; the comparisons inside its
 /// partial derivatives stay unmarked, so that a kink is counted once.
+///
+/// And whether it checks what was handed to a derivative form, so that an error can speak of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     pub differentiated: bool,
+    pub checks: Option<Checked>,
+}
+
+/// What is handed to a derivative form and must fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// `zero_like x <+> dx`: of the shape of the input
+    Tangent,
+    /// `zero_like y <+> dy`: of the shape of the result
+    Cotangent,
+    /// `build order ..`: of a Taylor series
+    Order,
 }
 
 /// The derivative forms, with the types that a [`TermKind::Derive`] carries and its arguments.

@@ -178,6 +178,39 @@ pub fn for_each_binder(term: &Term, f: &mut dyn FnMut(&Var)) {
     }
 }
 
+/// Adds the type of every variable that is bound in a term. Binders are unique within a definition, so one flat map per definition will do.
+pub fn add_binder_types(term: &Term, types: &mut FxHashMap<Var, Type>) {
+    with_stack(|| {
+        match &*term.kind {
+            TermKind::Lambda(l) => {
+                types.insert(l.param.clone(), l.ty.clone());
+            }
+            TermKind::Let { var, scheme, .. } => {
+                types.insert(var.clone(), scheme.ty.clone());
+            }
+            TermKind::LetRec { bindings, .. } => {
+                types.extend(bindings.iter().map(|(v, s, _)| (v.clone(), s.ty.clone())));
+            }
+            TermKind::Case { arms, .. } => {
+                types.extend(arms.iter().flat_map(|arm| arm.vars.iter().cloned()));
+            }
+            TermKind::Var(..)
+            | TermKind::Global(_)
+            | TermKind::Literal(_)
+            | TermKind::App(..)
+            | TermKind::Prim { .. }
+            | TermKind::Tuple(_)
+            | TermKind::Proj { .. }
+            | TermKind::Construct { .. }
+            | TermKind::If { .. }
+            | TermKind::ArrayLiteral { .. }
+            | TermKind::Derive { .. }
+            | TermKind::Lift { .. } => {}
+        }
+        for_each_child(term, &mut |child| add_binder_types(child, types));
+    })
+}
+
 /// A copy with every binder renewed and variables and types replaced: for inlining, and for making an instance
 /// of a polymorphic definition. A renewed function keeps no `origin`, since its binders are its own.
 #[derive(Default)]

@@ -56,7 +56,7 @@ impl CustomRule {
     }
 
     /// The components of a term of the type [`CustomRule::inputs`].
-    fn parts(&self, at: At, inputs: &Term) -> Vec<Term> {
+    pub fn parts(&self, at: At, inputs: &Term) -> Vec<Term> {
         match self.params.len() {
             1 => vec![inputs.clone()],
             n => (0..n).map(|i| at.proj(inputs.clone(), i)).collect(),
@@ -91,6 +91,8 @@ impl CustomRule {
             }
             (None, _) => {
                 let y = at.apps(at.global(self.function.clone()), xs.to_vec());
+                // Only its shape is looked at.
+                let y = at.prim_at(Prim::StopGradient, [self.result.clone()], [y]);
                 bind(at, "y", &self.result, y, |y| {
                     let count = call(at, COUNT, &[], &self.result, [y.clone()]);
                     let partials = build(at, &Type::Real, count, |j| {

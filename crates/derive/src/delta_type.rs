@@ -17,9 +17,9 @@
 //! - `Rule` carries a custom derivative, applied during the sweep: from the cotangents of its outputs, which
 //!   lie in the map, it adds those of its inputs.
 
-use crate::write::{add, bind, get, lambda, mul, set};
+use crate::write::{add, add_int, bind, build, compare_int, get, lambda, length, mul, set};
 use gradus_core::build::At;
-use gradus_core::{Arm, Global, Mode, Term, Type, TypeBody, TypeDecl, TypeName, Var};
+use gradus_core::{Arm, Global, Mode, Prim, Term, Type, TypeBody, TypeDecl, TypeName, Var};
 use gradus_source::Span;
 
 const ZERO: usize = 0;
@@ -30,6 +30,7 @@ const RULE: usize = 4;
 
 pub const EVAL: &str = "eval";
 pub const SWEEP: &str = "sweep";
+const GROW: &str = "grow";
 
 pub fn name() -> TypeName {
     TypeName::new("Delta")
@@ -107,7 +108,7 @@ pub fn sweep(at: At, binds: Term, map: Term) -> Term {
 /// `emptyMap`, for identifiers below `size`
 pub fn empty_map(at: At, size: Term) -> Term {
     let option = Type::option(Type::Real);
-    crate::write::build(at, &option, size, |_| none(at))
+    build(at, &option, size, |_| none(at))
 }
 
 fn none(at: At) -> Term {
@@ -149,6 +150,34 @@ fn add_delta(at: At, id: Term, x: Term, map: Term) -> Term {
     let option = Type::option(Type::Real);
     let first = set(at, &option, map.clone(), id.clone(), some(at, x.clone()));
     lookup(at, id.clone(), map.clone(), first, |y| set(at, &option, map, id, some(at, add(at, y, x))))
+}
+
+/// `delete id map`
+pub fn delete(at: At, id: Term, map: Term) -> Term {
+    set(at, &Type::option(Type::Real), map, id, none(at))
+}
+
+/// The map with room for at least `size` identifiers. It doubles, so that a sweep that grows it many times takes time in proportion to the last size.
+pub fn grow(at: At, map: Term, size: Term) -> Term {
+    at.apps(helper(at, GROW), [map, size])
+}
+
+fn grow_text(at: At) -> Term {
+    let option = Type::option(Type::Real);
+    lambda(at, "um", &map_type(), |um| {
+        lambda(at, "size", &Type::Int, |size| {
+            bind(at, "now", &Type::Int, length(at, &option, um.clone()), |now| {
+                let twice = add_int(at, now.clone(), now.clone());
+                let is_less = |a: Term, b: Term| compare_int(at, Prim::Less, a, b);
+                let larger = at.if_(is_less(twice.clone(), size.clone()), size.clone(), twice);
+                let grown = build(at, &option, larger, |i| {
+                    let old = get(at, &option, um.clone(), i.clone());
+                    at.if_(is_less(i, now.clone()), old, none(at))
+                });
+                at.if_(is_less(now.clone(), size), grown, um.clone())
+            })
+        })
+    })
 }
 
 /// `eval : real -> Delta -> DeltaMap -> DeltaMap` of Fig. 10, and `eval2` of Fig. 8. One arm per equation, in the order of the figure.
@@ -207,7 +236,7 @@ pub fn sweep_text(at: At) -> Term {
                 let run = at.app(at.var(&action), um.clone());
                 let usual = bind(at, "id", &Type::Int, at.proj(at.var(&head), 0), |id| {
                     lookup(at, id.clone(), um.clone(), um.clone(), |x| {
-                        let deleted = set(at, &Type::option(Type::Real), um.clone(), id, none(at));
+                        let deleted = delete(at, id, um.clone());
                         eval(at, x, u.clone(), deleted)
                     })
                 });
@@ -230,6 +259,7 @@ pub fn helper_text(name: &str) -> Option<(Type, Term)> {
     match name {
         EVAL => Some((Type::funs([Type::Real, delta(), map_type()], map_type()), eval_text(at))),
         SWEEP => Some((Type::funs([Type::list(binding()), map_type()], map_type()), sweep_text(at))),
+        GROW => Some((Type::funs([map_type(), Type::Int], map_type()), grow_text(at))),
         _ => None,
     }
 }

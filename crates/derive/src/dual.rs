@@ -9,7 +9,8 @@ use crate::mode::ModeRules;
 use crate::primal::{of_primals, primal, Translator};
 use crate::prims::{treatment, Treatment};
 use crate::scope::Scope;
-use crate::write::{is_one, watched_prim, Lets};
+use crate::stopped::stopped;
+use crate::write::{bind, is_one, watched_prim, Lets};
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
 use gradus_core::traverse::with_stack;
@@ -225,11 +226,14 @@ impl<V: Vect> Dual<'_, V> {
             Treatment::Polytypic(name) => {
                 let family = Global::Wrapper { name, modes: vec![], types: types.clone() };
                 let function = at.global(image_of_global(self.mode, self.linker, &family)?);
-                Ok(at.apps(function, self.terms(args)?))
+                // Not a tail call: what goes wrong inside has no place of its own, and is told here.
+                let ty = self.ty(&prim.info().result_at(types));
+                Ok(bind(at, "r", &ty, at.apps(function, self.terms(args)?), |r| r))
             }
             Treatment::StopGradient => {
                 let (ty, arg) = (one_type(types), &args[0]);
-                let value = primal(self, arg, &ty)?;
+                let scope = self.scope;
+                let value = stopped(self, scope, arg, &ty)?;
                 // Still cut off from the modes outside.
                 let value = at.prim_at(prim, types.clone(), [value]);
                 wrappers::lift(self.linker, at, self.mode.mode(), &ty, value)

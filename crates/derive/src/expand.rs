@@ -6,14 +6,13 @@
 
 use crate::forms::{JACOBIAN, JACOBIAN_COLUMNS, PULLBACK, PUSHFORWARD, TAYLOR};
 use crate::mode::{rules, ModeRules};
-use crate::scope::add_binders;
 use crate::typing::parameter_type;
 use crate::wrappers::{self, global};
-use crate::write::{is_atom, Lets};
+use crate::write::{checking_prim, compare_int, is_atom, Lets};
 use crate::{Linker, Made, Refusal};
 use gradus_core::build::At;
-use gradus_core::traverse::{free_vars, map_children, with_stack};
-use gradus_core::{Arm, Body, DeriveOp, Global, Lambda, Mode, Prim, Symbol, Term, TermKind, Type, Var};
+use gradus_core::traverse::{add_binder_types, free_vars, map_children, with_stack};
+use gradus_core::{Arm, Body, Checked, DeriveOp, Global, Lambda, Mode, Prim, Symbol, Term, TermKind, Type, Var};
 use gradus_source::bug;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -32,7 +31,7 @@ pub struct Expander<'a> {
 impl<'a> Expander<'a> {
     pub fn new(linker: &'a Linker, name: Symbol, arguments: Arc<[Type]>, term: &Term) -> Self {
         let mut types = FxHashMap::default();
-        add_binders(term, &mut types);
+        add_binder_types(term, &mut types);
         Expander { linker, types, name, arguments, hidden: 0 }
     }
 
@@ -75,7 +74,7 @@ impl<'a> Expander<'a> {
                 let mut lets = Lets::default();
                 let result = self.pullback(at, "vjp", reverse, a, b, f, x)?;
                 let result = lets.bind(at, "result", &pullback_type(a, b), result);
-                let dy = self.of_shape(at, b, || at.proj(result.clone(), 0), dy.clone());
+                let dy = self.of_shape(at, Checked::Cotangent, b, || at.proj(result.clone(), 0), dy.clone());
                 Ok(lets.wrap(at, at.app(at.proj(result.clone(), 1), dy)))
             }
             (DeriveOp::Jvp, [a, b], [f, x, dx]) => Ok(at.proj(self.pushforward(at, "jvp", a, b, f, x, dx)?, 1)),
@@ -85,7 +84,7 @@ impl<'a> Expander<'a> {
                 let result = lets.bind(at, "result", &pullback_type(a, b), result);
                 let value = || at.proj(result.clone(), 0);
                 let back = crate::write::lambda(at, "dy", b, |dy| {
-                    at.app(at.proj(result.clone(), 1), self.of_shape(at, b, value, dy))
+                    at.app(at.proj(result.clone(), 1), self.of_shape(at, Checked::Cotangent, b, value, dy))
                 });
                 Ok(lets.wrap(at, at.tuple([value(), back])))
             }
@@ -111,7 +110,13 @@ impl<'a> Expander<'a> {
             }
             (DeriveOp::Taylor, _, [order, f, x]) => {
                 let lifted = self.lift(Mode::Tower, f, &Type::fun(Type::Real, Type::Real))?;
-                Ok(at.apps(global(at, TAYLOR, &[Mode::Tower], []), [lifted, order.clone(), x.clone()]))
+                // The coefficients of x itself, 1 and zeros: as many as are asked for.
+                let item = crate::write::lambda(at, "i", &Type::Int, |i| {
+                    let is_first = compare_int(at, Prim::Equal, i, at.int(0));
+                    at.if_(is_first, at.real(1.0), at.real(0.0))
+                });
+                let seed = checking_prim(at, Checked::Order, Prim::Build, &Type::Real, vec![order.clone(), item]);
+                Ok(at.apps(global(at, TAYLOR, &[Mode::Tower], []), [lifted, seed, x.clone()]))
             }
             (
                 DeriveOp::Grad
@@ -176,7 +181,7 @@ impl<'a> Expander<'a> {
         let function = rules(mode, at.0)?;
         let lifted = lets.bind(at, "f", &self.linker.image(function, &Type::fun(a.clone(), b.clone())), lifted);
         let x = lets.bind(at, "x", a, x.clone());
-        let dx = self.of_shape(at, a, || x.clone(), dx.clone());
+        let dx = self.of_shape(at, Checked::Tangent, a, || x.clone(), dx.clone());
         Ok(lets.wrap(at, at.apps(global(at, PUSHFORWARD, &[mode], [a.clone(), b.clone()]), [lifted, x, dx])))
     }
 
@@ -192,7 +197,7 @@ impl<'a> Expander<'a> {
         let zero = at.prim_at(Prim::ZeroLike, [a.clone()], [x.clone()]);
         let value = at.proj(at.apps(wrapper(), [lifted.clone(), x.clone(), zero]), 0);
         let map = crate::write::lambda(at, "dx", a, |dx| {
-            let dx = self.of_shape(at, a, || x.clone(), dx);
+            let dx = self.of_shape(at, Checked::Tangent, a, || x.clone(), dx);
             at.proj(at.apps(wrapper(), [lifted, x.clone(), dx]), 1)
         });
         Ok(lets.wrap(at, at.tuple([value, map])))
@@ -242,13 +247,13 @@ impl<'a> Expander<'a> {
     }
 
     /// `dx`, checked to have the shape of `x` where the user can see it: `zero_like x <+> dx`.
-    fn of_shape(&self, at: At, ty: &Type, x: impl FnOnce() -> Term, dx: Term) -> Term {
+    fn of_shape(&self, at: At, what: Checked, ty: &Type, x: impl FnOnce() -> Term, dx: Term) -> Term {
         let contents = self.linker.contents(ty);
         if !(contents.shapes && contents.reals) {
             return dx;
         }
         let zero = at.prim_at(Prim::ZeroLike, [ty.clone()], [x()]);
-        at.prim_at(Prim::VectorAdd, [ty.clone()], [zero, dx])
+        checking_prim(at, what, Prim::VectorAdd, ty, vec![zero, dx])
     }
 
     /// The image of `term : ty` under a mode, its variables having no derivatives.
@@ -320,7 +325,7 @@ impl<'a> Expander<'a> {
     /// Moves an explicit function to a definition of its own, with what it captures as parameters.
     fn hide(&mut self, function: &Term, ty: &Type) -> Made<(Global, Vec<(Var, Type)>)> {
         // Functions that this pass wrote have binders that are new to it.
-        add_binders(function, &mut self.types);
+        add_binder_types(function, &mut self.types);
         let captured: Vec<(Var, Type)> = free_vars(function)
             .into_iter()
             .map(|v| match self.types.get(&v) {

@@ -18,12 +18,13 @@ pub const JACOBIAN_ROWS: &str = "jacobian_rows";
 pub const JACOBIAN_COLUMNS: &str = "jacobian_columns";
 /// `D_u(a -> b) -> D_m(a -> b) -> a -> real[][]` for the modes `[u, m]`: by pushforward of u or by pullback of m, whichever takes fewer runs
 pub const JACOBIAN: &str = "jacobian";
-/// `D(real -> real) -> int -> real -> real[]`, for the mode `tower`
+/// `D(real -> real) -> real[] -> real -> real[]`, for the mode `tower`: from the coefficients of x of order 1 and more
 pub const TAYLOR: &str = "taylor";
 /// `D(a -> b) -> a -> D(b) * DeltaState`: the result and the Delta program of one run (K Fig. 12). The reals of the input have the
 /// identifiers from 0 on; the bindings follow, the latest first.
 pub const DELTA_PROGRAM: &str = "delta_program";
-/// `D(a -> b) -> a -> D(b) * TraceState`: the result and the trace term of one run (A Fig. 4 and 5), the latest line first.
+/// `D(a -> b) -> a -> b -> D(b) * TraceState * (TraceMap * TraceState)`: the result and the trace term of one run (A Fig. 4 and 5), the latest line
+/// first, and its symbolic derivative at a cotangent (A Fig. 6): the cotangent of each slot, and the trace with the lines that compute them.
 pub const TRACE_PROGRAM: &str = "trace_program";
 
 fn matrix() -> Type {
@@ -53,12 +54,10 @@ pub fn type_of(linker: &Linker, name: &str, modes: &[Mode], types: &[Type]) -> M
         }
         (TAYLOR, [mode @ Mode::Tower], []) => {
             let function = translated(linker, *mode, &Type::Real, &Type::Real)?;
-            Type::funs([function, Type::Int, Type::Real], Type::array(Type::Real))
+            Type::funs([function, Type::array(Type::Real), Type::Real], Type::array(Type::Real))
         }
         (TRACE_PROGRAM, [mode @ Mode::Trace], [a, b]) => {
-            let result = linker.image(rules(*mode, Span::default())?, b);
-            let result = Type::tuple([result, crate::trace::state_type()]);
-            Type::funs([translated(linker, *mode, a, b)?, a.clone()], result)
+            Type::fun(translated(linker, *mode, a, b)?, crate::trace::program_type(linker, a, b))
         }
         (DELTA_PROGRAM, [Mode::Monadic], [a, b]) => {
             let result = linker.image(rules(Mode::Monadic, Span::default())?, b);
@@ -77,8 +76,8 @@ pub fn make(linker: &Linker, name: &str, modes: &[Mode], types: &[Type]) -> Made
         (JACOBIAN_COLUMNS, [mode], [a, b]) => by_columns(linker, *mode, a, b),
         (JACOBIAN, [columns, rows], [a, b]) => jacobian(linker, *columns, *rows, a, b),
         (TAYLOR, [Mode::Tower], []) => Ok(crate::tower::taylor(linker)),
-        (DELTA_PROGRAM, [Mode::Monadic], [a, b]) => crate::monadic::delta_program(linker, a, b),
-        (TRACE_PROGRAM, [Mode::Trace], [a, b]) => crate::trace::trace_program(linker, a, b),
+        (DELTA_PROGRAM, [Mode::Monadic], [a, b]) => Ok(crate::monadic::delta_program(linker, a, b)),
+        (TRACE_PROGRAM, [Mode::Trace], [a, b]) => Ok(crate::trace::trace_program(linker, a, b)),
         _ => bug!("the wrapper `{name}` of {modes:?} at {types:?}"),
     }
 }

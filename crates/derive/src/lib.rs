@@ -53,6 +53,7 @@ mod primal;
 mod prims;
 mod refusal;
 mod scope;
+mod stopped;
 mod tower;
 pub mod trace;
 mod types;

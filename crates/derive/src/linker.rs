@@ -2,21 +2,21 @@
 
 use crate::custom::CustomRule;
 use crate::expand::Expander;
-use crate::forms::DELTA_PROGRAM;
+use crate::forms::{DELTA_PROGRAM, TRACE_PROGRAM};
 use crate::mode::{rules, ModeRules};
-use crate::scope::{add_binders, for_each_lambda, Scope};
+use crate::scope::{for_each_lambda, Scope};
 use crate::types::Contents;
 use crate::{Made, Refusal};
 use gradus_core::build::At;
 use gradus_core::print::print_type;
-use gradus_core::traverse::free_vars;
+use gradus_core::traverse::{add_binder_types, free_vars};
 use gradus_core::{
     check, instance, Body, Def, Definition, Definitions, Global, Lambda, Mode, Program, Scheme, Symbol, Term, TermKind,
     Type, TypeDecl, TypeName, Var,
 };
 use gradus_source::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 
 /// What the user chose.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +47,10 @@ struct Kept {
     hidden: FxHashMap<Global, Arc<Definition>>,
     declarations: FxHashMap<TypeName, Arc<TypeDecl>>,
     contents: FxHashMap<TypeName, Contents>,
+    /// The types of globals whose definitions may not have been made.
+    types: FxHashMap<Global, Type>,
+    /// Under `combinator`, the types of cotangents of declared types: only recursive ones have their own.
+    cotangents: FxHashMap<Type, Option<Type>>,
     /// By address. The function is kept too, so that no other can get its address.
     scopes: FxHashMap<usize, (Arc<Lambda>, Scope)>,
     images: FxHashMap<(usize, Mode), Arc<Lambda>>,
@@ -114,6 +118,38 @@ impl Linker {
         self.kept().contents.insert(name.clone(), contents);
     }
 
+    pub(crate) fn known_type(&self, global: &Global) -> Option<Type> {
+        self.kept().types.get(global).cloned()
+    }
+
+    pub(crate) fn keep_type(&self, global: &Global, ty: &Type) {
+        self.kept().types.insert(global.clone(), ty.clone());
+    }
+
+    pub(crate) fn known_cotangents(&self, ty: &Type) -> Option<Option<Type>> {
+        self.kept().cotangents.get(ty).cloned()
+    }
+
+    pub(crate) fn keep_cotangents(&self, ty: &Type, cotangents: Option<Type>) {
+        self.kept().cotangents.insert(ty.clone(), cotangents);
+    }
+
+    pub(crate) fn forget_cotangents(&self, ty: &Type) {
+        self.kept().cotangents.remove(ty);
+    }
+
+    /// A name for a type of cotangents that no other type has.
+    pub(crate) fn new_cotangent_name(&self, of: &str) -> Symbol {
+        let kept = self.kept();
+        let taken = |name: &str| {
+            let is = |ty: &Option<Type>| matches!(ty, Some(Type::Named(other, _)) if *other.base == *name);
+            kept.cotangents.values().any(is) || kept.declarations.keys().any(|other| *other.base == *name)
+        };
+        let plain = format!("{of}_cotangent");
+        let mut numbered = (2..).map(|n| format!("{plain}{n}"));
+        std::iter::once(plain.clone()).chain(&mut numbered).find(|name| !taken(name)).unwrap_or_default().into()
+    }
+
     pub(crate) fn hidden(&self, global: &Global) -> Option<Arc<Definition>> {
         self.kept().hidden.get(global).cloned()
     }
@@ -125,6 +161,28 @@ impl Linker {
         self.finish(&definition)?;
         self.kept().hidden.insert(global.clone(), Arc::new(definition));
         Ok(global)
+    }
+
+    /// The same for definitions that speak of each other. Their names get a number.
+    pub(crate) fn hide_together(
+        &self,
+        names: &[Symbol],
+        types: &[Type],
+        texts: impl FnOnce(&[Global]) -> Vec<Term>,
+    ) -> Made<Vec<Global>> {
+        let mut globals = Vec::new();
+        let number = self.kept().hidden.len();
+        for (name, index) in names.iter().zip(number..) {
+            globals.push(Global::Source { name: format!("{name}#{index}").into(), types: [].into() });
+        }
+        let mut definitions = Vec::new();
+        for ((global, ty), term) in globals.iter().zip(types).zip(texts(&globals)) {
+            let definition = Arc::new(Definition { global: global.clone(), ty: ty.clone(), term: Some(term) });
+            self.kept().hidden.insert(global.clone(), definition.clone());
+            definitions.push(definition);
+        }
+        definitions.iter().try_for_each(|definition| self.finish(definition))?;
+        Ok(globals)
     }
 
     /// A term of the program that is no definition (`show e`), ready to be run: monomorphic, derivative forms expanded.
@@ -154,6 +212,15 @@ impl Linker {
         at.apps(wrapper, [at.global(derived), x])
     }
 
+    /// The trace term of one run and its symbolic derivative at the cotangent `dy` (A Fig. 4 to 6): for `f : a -> b`, a term of type
+    /// `D(b) * TraceState * (TraceMap * TraceState)` under `trace`. See `forms.rs` and `trace/term.rs`.
+    pub fn trace_program(&self, f: &Global, x: Term, dy: Term, from: &Type, to: &Type) -> Term {
+        let at = At(x.span);
+        let wrapper = crate::wrappers::global(at, TRACE_PROGRAM, &[Mode::Trace], [from.clone(), to.clone()]);
+        let derived = Global::Derived { mode: Mode::Trace, of: Arc::new(f.clone()) };
+        at.apps(wrapper, [at.global(derived), x, dy])
+    }
+
     fn expand_instance(&self, name: Symbol, types: Arc<[Type]>, scheme: &Scheme, term: &Term) -> Made<Term> {
         let term = instance::instance(scheme, term, &types);
         Expander::new(self, name, types, &term).term(&term)
@@ -163,7 +230,7 @@ impl Linker {
     /// Whoever rewrites a definition that came from here does the same with the result. `free`: the types of the free variables.
     pub fn note_scopes(&self, term: &Term, free: &FxHashMap<Var, Type>) {
         let mut types = free.clone();
-        add_binders(term, &mut types);
+        add_binder_types(term, &mut types);
         let scope: Scope = Arc::new(types);
         let mut kept = self.kept();
         for_each_lambda(term, &mut |l| {
@@ -171,11 +238,15 @@ impl Linker {
         });
     }
 
-    /// What is done with every definition that is made.
-    fn finish(&self, definition: &Definition) -> Made<()> {
+    fn note_definition(&self, definition: &Definition) {
         if let Some(term) = &definition.term {
             self.note_scopes(term, &FxHashMap::default());
         }
+    }
+
+    /// What is done with every definition that is made.
+    fn finish(&self, definition: &Definition) -> Made<()> {
+        self.note_definition(definition);
         // Type preservation: the definition has the type that its key promises.
         match self.settings.check.then(|| check::check_definition(self, definition)) {
             Some(Err(problem)) => Err(ill_typed(format!("{:?}", definition.global), &problem)),
@@ -227,6 +298,11 @@ impl Linker {
         if let Some(hidden) = self.hidden(global) {
             return Ok(hidden);
         }
+        if let Some(shared) = shared(global) {
+            self.note_definition(&shared);
+            self.kept().definitions.insert(global.clone(), shared.clone());
+            return Ok(shared);
+        }
         let definition = match global {
             Global::Source { name, types } => self.make_source(global, name, types)?,
             Global::Derived { mode, of } => self.make_derived(global, *mode, of)?,
@@ -237,6 +313,9 @@ impl Linker {
         };
         self.finish(&definition)?;
         let definition = Arc::new(definition);
+        if self.settings.check {
+            share(&definition);
+        }
         self.kept().definitions.insert(global.clone(), definition.clone());
         Ok(definition)
     }
@@ -286,7 +365,7 @@ impl Linker {
             }
             let term = self.expand_instance(name.clone(), types.clone(), &def.scheme, term)?;
             let mut vars = FxHashMap::default();
-            add_binders(&term, &mut vars);
+            add_binder_types(&term, &mut vars);
             let ty = self.type_of(&vars, &term)?;
             self.hide(name, types.clone(), ty, term).map(Some)
         };
@@ -344,6 +423,28 @@ impl Linker {
         self.note_scopes(&term, &free);
         self.kept().images.insert(key, image.clone());
         Ok(image)
+    }
+}
+
+/// The functions of a mode's own that speak of no type of the program: the same for every program, so they are made and checked once.
+static SHARED: LazyLock<Mutex<FxHashMap<Global, Arc<Definition>>>> = LazyLock::new(Mutex::default);
+
+fn is_shared(global: &Global) -> bool {
+    matches!(global, Global::Wrapper { modes, types, .. } if types.is_empty() && modes.len() == 1)
+}
+
+fn shared(global: &Global) -> Option<Arc<Definition>> {
+    if !is_shared(global) {
+        return None;
+    }
+    SHARED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get(global).cloned()
+}
+
+/// Keeps a definition that has been checked.
+fn share(definition: &Arc<Definition>) {
+    if is_shared(&definition.global) {
+        let mut all = SHARED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        all.insert(definition.global.clone(), definition.clone());
     }
 }
 

@@ -76,6 +76,11 @@ pub trait ModeRules: Sync {
         None
     }
 
+    /// The same at a type: `Wrapper { name, modes: [mode], types: [ty] }`.
+    fn helper_at(&self, _linker: &Linker, _name: &str, _ty: &Type) -> Made<Option<(Type, Term)>> {
+        Ok(None)
+    }
+
     /// Beside a real of the input: the mode's seed for real number `index` of `count`. See [`crate::wrappers`], `init_vars`.
     fn variable(&self, _at: At, _x: Term, _index: Term, _count: Term) -> Term {
         gradus_source::bug!("the mode {} has no seeds", self.mode())

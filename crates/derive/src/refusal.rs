@@ -8,11 +8,6 @@ pub type Made<T> = Result<T, Box<Refusal>>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
-    /// The mode exists in name only.
-    Unavailable {
-        mode: Mode,
-        span: Span,
-    },
     /// The mode cannot take a construct of the language.
     Construct {
         mode: Mode,
@@ -47,7 +42,6 @@ pub enum Refusal {
 impl Refusal {
     pub fn code(&self) -> &'static str {
         match self {
-            Refusal::Unavailable { .. } => "E0501",
             Refusal::Construct { .. } => "E0502",
             Refusal::Form { .. } => "E0503",
             Refusal::RuleOnFunctions { .. } => "E0504",
@@ -61,11 +55,6 @@ impl Refusal {
     pub fn diagnostic(&self) -> Diagnostic {
         let code = self.code();
         match self {
-            Refusal::Unavailable { mode, span } => {
-                Diagnostic::error(code, format!("the mode `{mode}` is not available"))
-                    .label(*span, "a derivative is taken here")
-                    .help("choose another mode with `--ad`")
-            }
             Refusal::Construct { mode, construct, span } => {
                 Diagnostic::error(code, format!("the mode `{mode}` cannot differentiate {construct}"))
                     .label(*span, format!("{construct} under `{mode}`"))

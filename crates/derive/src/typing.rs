@@ -17,11 +17,22 @@ impl Linker {
                     None => Err(Box::new(Refusal::UnknownGlobal { global: Box::new(global.clone()) })),
                 },
             },
-            Global::Derived { mode, of } => {
+            Global::Derived { mode, of } => self.kept_type(global, || {
                 Ok(self.image(crate::mode::rules(*mode, Default::default())?, &self.global_type(of)?))
+            }),
+            Global::Wrapper { name, modes, types } => {
+                self.kept_type(global, || crate::wrappers::type_of(self, name, modes, types))
             }
-            Global::Wrapper { name, modes, types } => crate::wrappers::type_of(self, name, modes, types),
         }
+    }
+
+    fn kept_type(&self, global: &Global, make: impl FnOnce() -> Made<Type>) -> Made<Type> {
+        if let Some(known) = self.known_type(global) {
+            return Ok(known);
+        }
+        let ty = make()?;
+        self.keep_type(global, &ty);
+        Ok(ty)
     }
 
     /// The type of a term whose variables, bound ones included, are in `vars`.

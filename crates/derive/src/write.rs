@@ -1,7 +1,7 @@
 //! Writing typed core code: functions whose bodies are given as Rust functions of their parameters, and sequences of bindings.
 
 use gradus_core::build::At;
-use gradus_core::{Prim, Site, Term, TermKind, Type, TypeName, Var};
+use gradus_core::{Checked, Prim, Site, Term, TermKind, Type, TypeName, Var};
 
 /// `fun name -> body`
 pub fn lambda(at: At, name: &str, ty: &Type, body: impl FnOnce(Term) -> Term) -> Term {
@@ -49,7 +49,13 @@ pub fn is_one(term: &Term) -> bool {
 
 /// A primitive that decides something about reals while a derivative is taken: its kinks are to be seen.
 pub fn watched_prim(at: At, prim: Prim, types: impl Into<std::sync::Arc<[Type]>>, args: Vec<Term>) -> Term {
-    at.term(TermKind::Prim { prim, types: types.into(), args, site: Site { differentiated: true } })
+    at.term(TermKind::Prim { prim, types: types.into(), args, site: Site { differentiated: true, checks: None } })
+}
+
+/// A primitive that checks what was handed to a derivative form.
+pub fn checking_prim(at: At, checked: Checked, prim: Prim, ty: &Type, args: Vec<Term>) -> Term {
+    let site = Site { differentiated: false, checks: Some(checked) };
+    at.term(TermKind::Prim { prim, types: [ty.clone()].into(), args, site })
 }
 
 pub fn add(at: At, a: Term, b: Term) -> Term {

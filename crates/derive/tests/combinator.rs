@@ -125,14 +125,69 @@ fn refusal(program: &str, expression: &str) -> String {
 
 #[test]
 fn what_it_cannot_take_it_names() {
-    let recursive = refusal("let f x = let rec go n = if n = 0 then x else x * go (n - 1) in go 3", "grad f 2.0");
-    assert!(recursive.contains("`combinator` cannot differentiate general recursion"), "{recursive}");
-    let list = refusal("let f xs = match xs with [] -> 0.0 | x :: _ -> x", "grad f [1.0]");
-    assert!(list.contains("`combinator` cannot differentiate a recursive type"), "{list}");
-    let iterate = refusal("let f x = iterate (fun y -> if y > 10.0 then Inr y else Inl (y * y)) x", "grad f 2.0");
-    assert!(iterate.contains("`combinator` cannot differentiate `iterate`"), "{iterate}");
+    let grows = "type 'a nest = End | More of 'a * ('a * 'a) nest\n\
+                 let f (xs : real nest) = match xs with End -> 0.0 | More (x, _) -> x";
+    let grows = refusal(grows, "grad f (More (1.0, End))");
+    assert!(grows.contains("`combinator` cannot differentiate a recursive type that contains itself"), "{grows}");
     let unknown = refusal("let f g x = grad g x * 2.0", "grad (fun x -> f (fun y -> x * y) x) 2.0");
     assert!(unknown.contains("a function that is only known when the program runs"), "{unknown}");
+}
+
+#[test]
+fn recursion_inside_a_function() {
+    check(
+        "let power x = let rec go n = if n = 0 then 1.0 else x * go (n - 1) in go 5\n\
+         let even_odd x =\n\
+           let rec even n y = if n = 0 then y else odd (n - 1) (x * y)\n\
+           and odd n y = if n = 0 then 2.0 * y else even (n - 1) (x + y) in\n\
+           even 3 x\n\
+         let root x = iterate (fun y -> let z = 0.5 * (y + x / y) in if abs (z - y) < 1e-13 then Inr z else Inl z) x\n\
+         let choose b = if b then (fun y -> if y > 100.0 then Inr y else Inl (y * y)) else (fun y -> Inr y)\n\
+         let by_value x = iterate (choose (x > 1.0)) x\n\
+         let as_value x = let rec go n y = if n = 0 then y else go (n - 1) (x * y) in let f = go 2 in f x + f 1.0",
+        &[
+            ("grad power 2.0", &[80.0]),
+            // odd 2 (x * x), even 1 (x + x * x), odd 0 (x * (x + x * x)): twice that
+            ("grad even_odd 2.0", &[2.0 * (2.0 * 2.0 + 3.0 * 4.0)]),
+            ("grad root 2.0", &[0.5 / 2.0f64.sqrt()]),
+            ("grad by_value 3.0", &[8.0 * 3.0f64.powi(7)]),
+            // x^3 + x^2
+            ("grad as_value 2.0", &[16.0]),
+        ],
+    );
+}
+
+#[test]
+fn recursive_types() {
+    check(
+        "type tree = Leaf of real | Node of tree * tree\n\
+         type chain = { head : real; next : chain option }\n\
+         type even = Done | Even of real * odd and odd = Odd of real * even\n\
+         let rec total t = match t with Leaf x -> x * x | Node (a, b) -> total a * 2.0 + total b\n\
+         let rec dot xs ys = match (xs, ys) with (x :: xs, y :: ys) -> x * y + dot xs ys | _ -> 0.0\n\
+         let rec add t x = match t with Leaf y -> Leaf (x * y) | Node (a, b) -> Node (add a x, b)\n\
+         let twice t = total t + total (Node (t, t))\n\
+         let rec sum c = c.head * c.head + (match c.next with None -> 0.0 | Some rest -> sum rest)\n\
+         let rec even e = match e with Done -> 1.0 | Even (x, o) -> x * odd o\n\
+         and odd o = match o with Odd (x, e) -> x * even e\n\
+         let functions x = let rec apply fs y = match fs with [] -> y | f :: rest -> apply rest (f y) in\n\
+           apply [(fun y -> x * y); sin; (fun y -> x + y)] x",
+        &[
+            ("grad total (Node (Leaf 3.0, Node (Leaf 1.0, Leaf 2.0)))", &[12.0, 4.0, 4.0]),
+            ("grad (fun xs -> dot xs xs) [1.0; 2.0; 3.0]", &[2.0, 4.0, 6.0]),
+            ("grad (fun (xs, ys) -> dot xs ys) ([1.0; 2.0], [5.0; 6.0; 7.0])", &[5.0, 6.0, 1.0, 2.0, 0.0]),
+            (
+                "vjp (fun (t, x) -> add t x) (Node (Leaf 2.0, Leaf 3.0), 5.0) (Node (Leaf 1.0, Leaf 10.0))",
+                &[5.0, 10.0, 2.0],
+            ),
+            ("grad twice (Node (Leaf 1.0, Leaf 2.0))", &[2.0 * 2.0 * 4.0, 2.0 * 2.0 * 2.0 * 2.0]),
+            ("grad sum { head = 1.0; next = Some { head = 2.0; next = None } }", &[2.0, 4.0]),
+            ("grad even (Even (2.0, Odd (3.0, Done)))", &[3.0, 2.0]),
+            ("grad functions 0.5", &[2.0 * 0.5 * 0.25f64.cos() + 1.0]),
+            ("grad (fun (xs : real list) -> 1.0) [1.0; 2.0]", &[0.0, 0.0]),
+            ("hessian (fun xs -> dot xs xs * dot xs [1.0; 0.0]) [2.0; 3.0]", &[12.0, 6.0, 6.0, 4.0]),
+        ],
+    );
 }
 
 /// Reverse mode: the number of steps does not grow with the number of inputs beyond the work of the function itself.
@@ -146,14 +201,34 @@ fn cost_is_linear() {
     assert!(large < 11 * small, "{small} steps for 100 inputs, {large} for 1000");
 }
 
+/// The same through lists, recursion and iteration.
+#[test]
+fn cost_is_linear_in_recursion() {
+    let program = "let rec list n = if n = 0 then [] else 0.5 :: list (n - 1)\n\
+                   let rec over_list xs = match xs with [] -> 1.0 | x :: rest -> x * 0.9 + cos (over_list rest)\n\
+                   let inside xs = let rec go xs acc = match xs with [] -> acc | x :: rest -> go rest (acc * 0.9 + x) in go xs 0.0\n\
+                   let iterated n x = iterate (fun (i, y) -> if i = n then Inr y else Inl (i + 1, y * 0.99 + x)) (0, x)";
+    let session = Session::new(program, Mode::Combinator).unwrap_or_else(|e| panic!("{e}"));
+    let steps = |text: &str| session.eval(text).map(|(_, _, report)| report.steps).unwrap_or_else(|e| panic!("{e}"));
+    let at = |n: usize| {
+        [format!("grad over_list (list {n})"), format!("grad inside (list {n})"), format!("grad (iterated {n}) 0.01")]
+    };
+    for (small, large) in at(100).iter().zip(&at(1000)) {
+        let (few, many) = (steps(small), steps(large));
+        assert!(many < 11 * few, "{few} steps for {small}, {many} for {large}");
+    }
+}
+
 #[test]
 fn steps_can_be_printed() {
     let inferred = load("let f x = x * sin x\nlet data = 3.0").unwrap_or_else(|e| panic!("{e}"));
     let linker = Linker::new(Arc::new(inferred.program.clone()), Settings { reverse: Mode::Combinator, check: true });
     let key = |name: &str| Global::Source { name: name.into(), types: [].into() };
     let steps = combinator::steps(&linker, &key("f")).unwrap_or_else(|e| panic!("{e:?}"));
-    assert_eq!(steps.combinators, "f = curry (<exr, exr ;; [sin]> ;; [*])\n");
+    assert_eq!(steps.combinators, "f : unit -> real -> real\nf = curry (<exr, exr ;; [sin]> ;; [*])\n");
     assert!(steps.reversed.contains("[sin]'") && steps.reversed.contains("linear ="), "{}", steps.reversed);
+    // From the context and the argument, and the cotangent of the result, to the cotangents of the two.
+    assert!(steps.reversed.contains("linear : (unit * real) * real -o unit * real\n"), "{}", steps.reversed);
     let refused = combinator::steps(&linker, &key("data"));
     assert!(matches!(refused.map_err(|r| *r), Err(Refusal::Construct { mode: Mode::Combinator, .. })));
 }

@@ -26,10 +26,14 @@ pub enum Feature {
     NestedDerivatives,
     /// `<+>`, `*>`, `<.>` on data
     VectorSpace,
+    /// `checkpoint`
+    Checkpoints,
+    /// top-level functions with custom derivative rules
+    Rules,
 }
 
 impl Feature {
-    pub const ALL: [Feature; 11] = [
+    pub const ALL: [Feature; 13] = [
         Feature::Sharing,
         Feature::HigherOrder,
         Feature::Products,
@@ -41,6 +45,8 @@ impl Feature {
         Feature::Conditionals,
         Feature::NestedDerivatives,
         Feature::VectorSpace,
+        Feature::Checkpoints,
+        Feature::Rules,
     ];
 }
 

@@ -4,7 +4,11 @@ use crate::points::{self, Point};
 use crate::terms::Generator;
 use crate::{Feature, Features, Rng};
 use gradus_core::build::At;
-use gradus_core::{Body, Def, Program, Rules, Scheme, Symbol, Term, Type, TypeBody, TypeDecl, TypeName, TypeVar, Var};
+use gradus_core::traverse::Copy;
+use gradus_core::{
+    Body, Def, DeriveOp, Program, Rules, Scheme, Symbol, Term, TermKind, Type, TypeBody, TypeDecl, TypeName, TypeVar,
+    Var,
+};
 use gradus_source::Span;
 
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +72,11 @@ pub fn generate(seed: u64, options: Options) -> Generated {
         let body = function(&mut generator, &from, &to, options.size / 3);
         let name: Symbol = format!("helper{number}").into();
         helpers.push((name.clone(), Type::fun(from.clone(), to.clone())));
-        program.defs.insert(name.clone(), definition(name, Type::fun(from, to), body));
+        let mut def = definition(name.clone(), Type::fun(from.clone(), to.clone()), body);
+        if features.has(Feature::Rules) && rng.chance(2, 3) {
+            def.rules = rules(&mut rng, &from, &to, &def.body);
+        }
+        program.defs.insert(name, def);
     }
     let mut generator = Generator::new(rng.split(), features, &helpers);
     let input = generator.input_type();
@@ -95,6 +103,24 @@ fn definition(name: Symbol, ty: Type, body: Term) -> Def {
         body: Body::Term(body),
         rules: Rules::default(),
         span: Span::default(),
+    }
+}
+
+/// Right rules for a function: the derivatives of a copy of its text.
+fn rules(rng: &mut Rng, from: &Type, to: &Type, body: &Body) -> Rules {
+    let Body::Term(text) = body else { gradus_source::bug!("a random function without text") };
+    let rule = |op, seed: &Type| {
+        let (at, x, d) = (At::default(), Var::fresh("x"), Var::fresh("d"));
+        let copy = Copy::default().term(text);
+        let args = vec![copy, at.var(&x), at.var(&d)];
+        let derivative = at.term(TermKind::Derive { op, types: [from.clone(), to.clone()].into(), args });
+        at.lambdas(&[(x, from.clone()), (d, seed.clone())], derivative)
+    };
+    let which = rng.below(3);
+    Rules {
+        arity: 1,
+        reverse: (which != 0).then(|| rule(DeriveOp::Vjp, to)),
+        forward: (which != 1).then(|| rule(DeriveOp::Jvp, from)),
     }
 }
 

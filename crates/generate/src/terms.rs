@@ -44,6 +44,7 @@ enum Shape {
     /// The derivative of something.
     Derivative,
     VectorSpace,
+    Checkpoint,
 }
 
 impl<'a> Generator<'a> {
@@ -141,6 +142,12 @@ impl<'a> Generator<'a> {
             Shape::Index => self.index(ty, size),
             Shape::Derivative => self.derivative(ty, size),
             Shape::VectorSpace => self.vector_space(ty, size),
+            Shape::Checkpoint => {
+                let from = self.any_type();
+                let function = self.term(&Type::fun(from.clone(), ty.clone()), size / 2);
+                let argument = self.term(&from, size / 2);
+                self.at.prim_at(Prim::Checkpoint, [from, ty.clone()], [function, argument])
+            }
         }
     }
 
@@ -167,6 +174,7 @@ impl<'a> Generator<'a> {
         let derivable = self.has(Feature::NestedDerivatives) && self.derivative_depth < MAX_DERIVATIVE_DEPTH;
         offer(derivable && only_reals(ty), Shape::Derivative);
         offer(self.has(Feature::VectorSpace) && only_reals(ty), Shape::VectorSpace);
+        offer(self.has(Feature::Checkpoints), Shape::Checkpoint);
         *self.rng.pick(&shapes)
     }
 

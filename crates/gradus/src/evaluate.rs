@@ -69,9 +69,8 @@ impl Evaluator {
         self.apply_held(function, inputs)
     }
 
-    /// The term whose value is the Delta program of one run: see [`crate::DeltaProgram`].
-    pub(crate) fn delta_program(&self, function: &Global, x: Term, from: &Type, to: &Type) -> Term {
-        pipeline::delta_program(&self.linked, function, x, from, to)
+    pub(crate) fn linked(&self) -> &pipeline::Linked {
+        &self.linked
     }
 
     /// A definition and its arguments, ready to be applied again and again.

@@ -10,7 +10,9 @@ use crate::loader::Loader;
 use crate::modules::{self, Main, Modules};
 use crate::options::{Backend, Options};
 use crate::Error;
+use gradus_core::build::At;
 use gradus_core::{Definition, Definitions, Global, Lambda, Mode, Program, Term, Type, TypeDecl, TypeName, Var};
+use gradus_derive::combinator::Steps;
 use gradus_derive::{Linker, Settings};
 use gradus_infer::{Elaborated, Inferred, ModuleSource};
 use gradus_native::flow::{FunctionId, Module};
@@ -87,6 +89,17 @@ pub fn expand(linked: &Linked, term: &Term, ty: &Type) -> Result<Term, Box<Diagn
 /// The term whose value is the Delta program of one run of a function (K Fig. 12).
 pub fn delta_program(linked: &Linked, function: &Global, x: Term, from: &Type, to: &Type) -> Term {
     linked.linker.delta_program(function, x, from, to)
+}
+
+/// The term whose value is the trace term of one run of a function that returns a real, and its symbolic derivative at the cotangent 1 (A Fig. 4 to 6).
+pub fn trace_program(linked: &Linked, function: &Global, x: Term, from: &Type, to: &Type) -> Term {
+    let one = At(x.span).real(1.0);
+    linked.linker.trace_program(function, x, one, from, to)
+}
+
+/// A definition on its way through the mode `combinator` (C section 6).
+pub fn combinator_steps(linked: &Linked, definition: &Global) -> Result<Steps, Box<Diagnostic>> {
+    Ok(gradus_derive::combinator::steps(&linked.linker, definition)?)
 }
 
 /// The definitions of a linked program, as evaluators and printers see them.

@@ -1,11 +1,16 @@
-//! The Delta program of one execution (K Fig. 12): what reverse mode writes down on its way forward.
+//! What reverse mode writes down on its way forward: the Delta program of one execution (K Fig. 12), or its trace term with the symbolic derivative
+//! (A Fig. 4 to 6, in [`term`]).
+
+mod term;
+
+pub use term::TraceTerm;
 
 use crate::error::DriverError;
 use crate::evaluate::{Evaluator, Input};
 use crate::function::{Argument, Function};
-use crate::Error;
+use crate::{pipeline, Error};
 use gradus_core::build::At;
-use gradus_core::{Global, Type, Var};
+use gradus_core::{Global, Term, Type, Var};
 use gradus_reference::Value as Held;
 use std::sync::Arc;
 
@@ -37,6 +42,28 @@ pub enum Summand {
 impl Function {
     /// Runs a function of one parameter that returns a real, by the monadic translation, and gives what it has written down.
     pub fn trace(&self, argument: &Argument) -> Result<DeltaProgram, Error> {
+        let (held, inputs) = self.run_traced(argument, pipeline::delta_program)?;
+        match read(&held, inputs) {
+            Some(program) => Ok(program),
+            None => gradus_source::bug!("a Delta program of another shape"),
+        }
+    }
+
+    /// The same by symbolic evaluation: the trace term, and its symbolic derivative.
+    pub fn trace_term(&self, argument: &Argument) -> Result<TraceTerm, Error> {
+        let (held, inputs) = self.run_traced(argument, pipeline::trace_program)?;
+        match term::read(&held, inputs) {
+            Some(trace) => Ok(trace),
+            None => gradus_source::bug!("a trace term of another shape"),
+        }
+    }
+
+    /// The value of what `wrap` makes of the function and its argument, and the reals of the argument.
+    fn run_traced(
+        &self,
+        argument: &Argument,
+        wrap: fn(&pipeline::Linked, &Global, Term, &Type, &Type) -> Term,
+    ) -> Result<(Held, Vec<f64>), Error> {
         let (name, ty) = (self.name().to_string(), self.type_text());
         let [from] = self.params() else {
             return Err(self.program().error(DriverError::NotOneParameter { name, ty }));
@@ -53,12 +80,9 @@ impl Function {
         let mut evaluator = Evaluator::new(self.program())?;
         let function = Global::Source { name: self.definition().clone(), types: Arc::from([]) };
         let (at, x) = (At::default(), Var::fresh("x"));
-        let body = evaluator.delta_program(&function, at.var(&x), from, self.result());
+        let body = wrap(evaluator.linked(), &function, at.var(&x), from, self.result());
         let held = evaluator.apply_term(&at.lambda(&x, from.clone(), body), &[Input { argument, ty: from }])?;
-        match read(&held, inputs) {
-            Some(program) => Ok(program),
-            None => gradus_source::bug!("a Delta program of another shape"),
-        }
+        Ok((held, inputs))
     }
 }
 

@@ -3,14 +3,15 @@
 use crate::error::DriverError;
 use crate::function::Function;
 use crate::pipeline;
-use crate::Error;
+use crate::{Error, Program};
 use gradus_core::build::At;
 use gradus_core::check::Linked;
 use gradus_core::print::{print_definitions, Annotations, Options};
 use gradus_core::traverse::{for_each_child, with_stack};
-use gradus_core::{Body, Definition, Definitions, DeriveOp, Global, Symbol, Term, TermKind, Type, Var};
+use gradus_core::{Body, Definition, Definitions, DeriveOp, Global, Mode, Symbol, Term, TermKind, Type, Var};
 use gradus_source::Diagnostic;
 use std::collections::{HashSet, VecDeque};
+use std::fmt::Write;
 use std::sync::Arc;
 
 /// A function defined through its own derivative has no last definition.
@@ -20,6 +21,39 @@ impl Function {
     /// Gradus source that defines the derivative of this function of one parameter, in the mode of the program's options:
     /// `f_value_and_grad x` if it returns a real, else `f_vjp x dy`.
     pub fn transformed(&self) -> Result<String, Error> {
+        let Transformed { program, linked, definitions } = self.derivative()?;
+        print(&program, linked, &definitions)
+    }
+
+    /// The steps of the mode `combinator` (C section 6) for this function and every definition that it calls: the function, its combinator, the primal and
+    /// the linear combinator that the reverse macro makes of it; and last the code that all of these become.
+    pub fn steps(&self) -> Result<String, Error> {
+        let Transformed { program, linked, definitions } = self.derivative()?;
+        let mut out = String::new();
+        for definition in &definitions {
+            let Global::Derived { mode: Mode::Combinator, of } = &definition.global else { continue };
+            let Global::Source { name, .. } = &**of else { continue };
+            let is_function = |d: &Definition| matches!(d.term.as_ref().map(|t| &*t.kind), Some(TermKind::Lambda(_)));
+            let shared = pipeline::definitions(linked.clone());
+            let source = shared.definition(of).map_err(|d| program.errors(vec![*d]))?;
+            // What comes from a custom rule has no text to follow.
+            if !is_function(&source) || name.ends_with("#primal") {
+                continue;
+            }
+            let steps = pipeline::combinator_steps(&linked, of).map_err(|d| program.errors(vec![*d]))?;
+            let text = print(&program, linked.clone(), std::slice::from_ref(&source))?;
+            let _ = write!(
+                out,
+                "== {name}\n\n-- the function\n\n{text}\n-- as a combinator\n\n{}\n-- after the reverse macro\n\n{}\n",
+                steps.combinators, steps.reversed
+            );
+        }
+        let _ = write!(out, "== the code\n\n{}", print(&program, linked, &definitions)?);
+        Ok(out)
+    }
+
+    /// The derivative and all that it needs.
+    fn derivative(&self) -> Result<Transformed, Error> {
         let [input] = self.params() else {
             let (name, ty) = (self.name().to_string(), self.type_text());
             return Err(self.program().error(DriverError::NotOneParameter { name, ty }));
@@ -42,18 +76,30 @@ impl Function {
         let plain = self.name().chars().all(|c| c.is_alphanumeric() || c == '_');
         let name: Symbol = format!("{}_{name}", if plain { self.name() } else { "function" }).into();
         let program = self.program().with_definition(name.clone(), ty, term);
-        let linked = pipeline::definitions(pipeline::link(program.core(), program.options()));
+        let linked = pipeline::link(program.core(), program.options());
         let root = Global::Source { name, types: Arc::from([]) };
-        let fail = |diagnostic: Box<Diagnostic>| program.errors(vec![*diagnostic]);
-        let mut definitions = reachable(&*linked, root).map_err(fail)?;
+        let mut definitions = reachable(&*pipeline::definitions(linked.clone()), root)
+            .map_err(|diagnostic| program.errors(vec![*diagnostic]))?;
         if program.options().optimise {
             definitions = definitions.into_iter().map(simplified).collect();
         }
-        let context = Linked { definitions: &*linked, translate: None };
-        let options = Options { annotations: Annotations::All, ..Options::default() };
-        let text = print_definitions(&context, &definitions, options).map_err(fail)?;
-        Ok(with_data(&text, &program, &definitions))
+        Ok(Transformed { program, linked, definitions })
     }
+}
+
+/// A program with the derivative of a function, and the definitions that this derivative needs, itself first.
+struct Transformed {
+    program: Program,
+    linked: Arc<pipeline::Linked>,
+    definitions: Vec<Arc<Definition>>,
+}
+
+/// Definitions as Gradus source.
+fn print(program: &Program, linked: Arc<pipeline::Linked>, definitions: &[Arc<Definition>]) -> Result<String, Error> {
+    let context = Linked { definitions: &*pipeline::definitions(linked), translate: None };
+    let options = Options { annotations: Annotations::All, ..Options::default() };
+    let text = print_definitions(&context, definitions, options).map_err(|d| program.errors(vec![*d]))?;
+    Ok(with_data(&text, program, definitions))
 }
 
 /// A definition for reading: nothing will differentiate it again, so that its functions may be changed at will.
@@ -104,7 +150,7 @@ fn for_each_global(term: &Term, visit: &mut dyn FnMut(&Global)) -> Result<(), Bo
 }
 
 /// The text with the `data` that it uses, declared before the first definition.
-fn with_data(text: &str, program: &crate::Program, definitions: &[Arc<Definition>]) -> String {
+fn with_data(text: &str, program: &Program, definitions: &[Arc<Definition>]) -> String {
     let mut lines = String::new();
     for definition in definitions {
         let Global::Source { name, .. } = &definition.global else { continue };

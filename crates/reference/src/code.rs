@@ -2,7 +2,7 @@
 
 use crate::value::Value;
 use gradus_core::prim::IntError;
-use gradus_core::{Lambda, Mode, Prim, Type, Var};
+use gradus_core::{Checked, Lambda, Mode, Prim, Type, Var};
 use gradus_source::Span;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,6 +33,8 @@ pub struct Code {
     pub lifts: Box<[LiftSite]>,
     /// For `Shape` operations: the type, needed to word an error.
     pub types: Box<[Type]>,
+    /// The operations that check what was handed to a derivative form, by position.
+    pub checked: Box<[(u32, Checked)]>,
 }
 
 impl Code {

@@ -1,6 +1,6 @@
 //! What can go wrong at run time.
 
-use gradus_core::Prim;
+use gradus_core::{Checked, Prim};
 use gradus_source::{Diagnostic, Span};
 
 /// A problem with its place and the calls that led there.
@@ -12,6 +12,8 @@ pub struct RuntimeError {
     pub calls: Vec<Call>,
     /// How many more calls were under way.
     pub more_calls: usize,
+    /// Whether the operation checked what was handed to a derivative form.
+    pub checked: Option<Checked>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +82,7 @@ pub enum Problem {
 
 impl RuntimeError {
     pub(crate) fn new(problem: Problem, span: Span) -> Box<Self> {
-        Box::new(RuntimeError { problem, span, calls: Vec::new(), more_calls: 0 })
+        Box::new(RuntimeError { problem, span, calls: Vec::new(), more_calls: 0, checked: None })
     }
 
     /// The one place where run-time errors are put into words.
@@ -128,6 +130,9 @@ impl RuntimeError {
                 },
                 None,
             ),
+            Problem::NegativeSize { size } if self.checked == Some(Checked::Order) => {
+                ("E0616", format!("a Taylor series of order {size}"), "the order is negative".into(), None)
+            }
             Problem::NegativeSize { size } => {
                 ("E0604", format!("an array of size {size}"), "the size is negative".into(), None)
             }
@@ -143,6 +148,19 @@ impl RuntimeError {
                 format!("this array has size {found}, its type says {expected}"),
                 None,
             ),
+            Problem::ShapesDiffer { path, left, right, .. } if self.checked.is_some() => {
+                let (seed, other) = match self.checked {
+                    Some(Checked::Cotangent) => ("cotangent", "result"),
+                    Some(Checked::Tangent | Checked::Order) | None => ("tangent", "input"),
+                };
+                let at = if path.is_empty() { String::new() } else { format!("at `{path}`: ") };
+                (
+                    "E0617",
+                    format!("the {seed} does not have the shape of the {other}"),
+                    format!("{at}{right} in the {seed}, {left} in the {other}"),
+                    Some(format!("a {seed} differs from the {other} in its reals only")),
+                )
+            }
             Problem::ShapesDiffer { operator, path, left, right } => (
                 "E0607",
                 format!("the operands of `{operator}` differ in shape"),

@@ -8,8 +8,8 @@ use crate::code::{Code, Group, LiftSite};
 use crate::machine::{internal, refused, Machine, Outcome};
 use crate::value::{Fields, Value};
 use gradus_core::check::{is_data, Linked};
-use gradus_core::traverse::{for_each_child, with_stack};
-use gradus_core::{Global, Lambda, Mode, Term, TermKind, Type, Var};
+use gradus_core::traverse::add_binder_types;
+use gradus_core::{Global, Lambda, Mode, Term, Type, Var};
 use gradus_source::Span;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -278,11 +278,11 @@ impl Machine<'_> {
     fn variable_type(&mut self, var: &Var, span: Span) -> Outcome<Type> {
         if !self.lifted.types.contains_key(var) {
             for term in std::mem::take(&mut self.lifted.unread_terms) {
-                note_types(&term, &mut self.lifted.types);
+                add_binder_types(&term, &mut self.lifted.types);
             }
             for global in std::mem::take(&mut self.lifted.unread_globals) {
                 let definition = self.definitions.definition(&global).map_err(|refusal| refused(refusal, span))?;
-                definition.term.iter().for_each(|term| note_types(term, &mut self.lifted.types));
+                definition.term.iter().for_each(|term| add_binder_types(term, &mut self.lifted.types));
             }
         }
         match self.lifted.types.get(var) {
@@ -312,38 +312,6 @@ fn captured(code: &Code, fields: &Fields, var: &Var) -> Option<Value> {
         Value::Node(_, environment) => environment.get(group.captures.iter().position(|v| v == var)?).cloned(),
         _ => None,
     }
-}
-
-fn note_types(term: &Term, types: &mut FxHashMap<Var, Type>) {
-    with_stack(|| {
-        match &*term.kind {
-            TermKind::Lambda(lambda) => {
-                types.insert(lambda.param.clone(), lambda.ty.clone());
-            }
-            TermKind::Let { var, scheme, .. } => {
-                types.insert(var.clone(), scheme.ty.clone());
-            }
-            TermKind::LetRec { bindings, .. } => {
-                types.extend(bindings.iter().map(|(var, scheme, _)| (var.clone(), scheme.ty.clone())));
-            }
-            TermKind::Case { arms, .. } => {
-                types.extend(arms.iter().flat_map(|arm| arm.vars.iter().cloned()));
-            }
-            TermKind::Var(..)
-            | TermKind::Global(_)
-            | TermKind::Literal(_)
-            | TermKind::App(..)
-            | TermKind::Prim { .. }
-            | TermKind::Tuple(_)
-            | TermKind::Proj { .. }
-            | TermKind::Construct { .. }
-            | TermKind::If { .. }
-            | TermKind::ArrayLiteral { .. }
-            | TermKind::Derive { .. }
-            | TermKind::Lift { .. } => {}
-        }
-        for_each_child(term, &mut |child| note_types(child, types));
-    })
 }
 
 /// What goes wrong in generated code is told at the place that asked for it.

@@ -9,7 +9,7 @@ use crate::memory;
 use crate::operations::Collected;
 use crate::options::{Domain, Kink, Kinks, Options, Report};
 use crate::value::{Fields, Value};
-use gradus_core::{Definitions, Global, Prim, Symbol, Term};
+use gradus_core::{Checked, Definitions, Global, Prim, Symbol, Term};
 use gradus_source::Span;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -78,6 +78,14 @@ pub(crate) struct Registers {
     pub base: usize,
 }
 
+impl Registers {
+    /// What the operation that was run last has checked, if it was handed to a derivative form.
+    fn checked(&self) -> Option<Checked> {
+        let at = (self.at as u32).checked_sub(1)?;
+        self.code.checked.iter().find(|(position, _)| *position == at).map(|(_, what)| *what)
+    }
+}
+
 /// What follows a call.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Link {
@@ -144,6 +152,12 @@ impl<'d> Machine<'d> {
     /// Gives the value of a `data` definition, before it is needed.
     pub fn set_data(&mut self, name: &str, value: Value) {
         self.data.insert(name.into(), value);
+    }
+
+    /// Limits the steps from here on, whatever was used before.
+    pub fn allow_steps(&mut self, more: u64) {
+        self.options.max_steps = Some(self.steps.saturating_add(more));
+        self.plan_look();
     }
 
     /// The value of a closed term.
@@ -215,7 +229,10 @@ impl<'d> Machine<'d> {
         self.frames.push(frame);
         self.stack.push(Value::Unit);
         let mut registers = Registers { code: self.codes.get(number).clone(), at: 0, base: before + 1 };
-        self.run(&mut registers).map_err(|error| self.unwind(error, before, floor))
+        self.run(&mut registers).map_err(|mut error| {
+            error.checked = registers.checked();
+            self.unwind(error, before, floor)
+        })
     }
 
     /// After an error: notes the calls that were under way and leaves the machine as it was before.
@@ -235,6 +252,12 @@ impl<'d> Machine<'d> {
             }
         }
         self.stack.truncate(stack);
+        // Code that derivatives are made of has no place of its own: then it is the place that called it.
+        if error.span == Span::default() {
+            if let Some(call) = error.calls.iter().find(|call| call.span != Span::default()) {
+                error.span = call.span;
+            }
+        }
         error
     }
 

@@ -12,10 +12,11 @@ use crate::prims::{treatment, Treatment};
 use crate::typing::result_type;
 use crate::{Linker, Made, Refusal};
 use gradus_core::build::At;
-use gradus_core::traverse::{free_vars, with_stack};
+use gradus_core::traverse::{add_binder_types, free_vars, with_stack};
 use gradus_core::{Arm, Global, Lambda, Mode, Prim, Symbol, Term, TermKind, Type, Var};
 use gradus_source::{bug, Span};
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// The variables in scope, and the nested product that has their values: `((unit * a) * b) * c`.
@@ -39,8 +40,8 @@ impl Context {
 
 pub struct Compiler<'a> {
     pub linker: &'a Linker,
-    /// Of all variables, those inside the term included.
-    pub types: &'a FxHashMap<Var, Type>,
+    /// Of all variables, those inside the term included. What is inlined brings its own.
+    types: RefCell<FxHashMap<Var, Type>>,
 }
 
 type Lets = Vec<(Var, Type, Term)>;
@@ -59,9 +60,20 @@ fn refuse<T>(construct: &'static str, span: Span) -> Made<T> {
     Err(Box::new(Refusal::Construct { mode: Mode::Combinator, construct, span }))
 }
 
-impl Compiler<'_> {
+impl<'a> Compiler<'a> {
+    pub fn new(linker: &'a Linker, types: &FxHashMap<Var, Type>) -> Self {
+        Compiler { linker, types: RefCell::new(types.clone()) }
+    }
+
     fn type_of(&self, term: &Term) -> Made<Type> {
-        self.linker.type_of(self.types, term)
+        self.linker.type_of(&self.types.borrow(), term)
+    }
+
+    pub fn type_of_variable(&self, var: &Var) -> Type {
+        match self.types.borrow().get(var) {
+            Some(ty) => ty.clone(),
+            None => bug!("the type of the variable {var:?} is not known"),
+        }
     }
 
     /// If G |- e : A, then comb G A.
@@ -128,7 +140,10 @@ impl Compiler<'_> {
                 let array = write.node(Op::ArrayLiteral(count), items.to.clone(), Type::array(element.clone()));
                 write.seq(items, array)
             }
-            TermKind::LetRec { .. } => return refuse("general recursion", term.span),
+            TermKind::LetRec { bindings, body } => {
+                let body = self.without_recursion(At(term.span), bindings, body)?;
+                return self.term(context, &body);
+            }
             TermKind::Lift { .. } => {
                 return refuse("the derivative of a function that is only known when the program runs", term.span)
             }
@@ -258,6 +273,9 @@ impl Compiler<'_> {
         match &*term.kind {
             TermKind::Global(global @ Global::Derived { mode: Mode::Combinator, .. }) => {
                 let definition = self.linker.make_beforehand(global, Mode::Combinator, term.span)?;
+                if let Some(text) = &definition.term {
+                    add_binder_types(text, &mut self.types.borrow_mut());
+                }
                 Ok(definition.term.clone().map(|text| (Vec::new(), text)))
             }
             TermKind::Proj { index: 0, term: call } => {
@@ -330,6 +348,11 @@ impl Compiler<'_> {
     fn prim(&self, context: &Context, write: Write, prim: Prim, types: &Arc<[Type]>, args: &[Term]) -> Made<Comb> {
         let at = At(write.0);
         match (treatment(prim), args) {
+            (Treatment::StopGradient, [term]) if self.is_data_only(term) => {
+                let (narrow, inner) = self.restrict(write, context, term);
+                let plain = Op::Plain { vars: inner.vars.clone(), term: term.clone() };
+                Ok(write.seq(narrow, write.node(plain, inner.ty, self.type_of(term)?)))
+            }
             (Treatment::Smooth | Treatment::Primal | Treatment::Structural | Treatment::StopGradient, _) => {
                 let args = write.fork(&context.ty, self.terms(context, args)?);
                 Ok(write.seq(args, write.prim(prim, types.clone())))
@@ -350,16 +373,29 @@ impl Compiler<'_> {
                     (Op::Ifold(body), to)
                 })
             }
-            (Treatment::Iterate, _) => refuse("`iterate`", write.0),
+            (Treatment::Iterate, [function, start]) => {
+                self.term(context, &self.without_iteration(at, types, function, start)?)
+            }
             (Treatment::Polytypic(name), _) => {
                 let family = at.global(Global::Wrapper { name, modes: vec![], types: types.clone() });
                 self.term(context, &at.apps(family, args.to_vec()))
             }
             (Treatment::Checkpoint, [function, argument]) => {
-                self.term(context, &at.app(function.clone(), argument.clone()))
+                let function = self.term(context, function)?;
+                let to = result_type(&function.to);
+                let both = write.fork(&context.ty, vec![function, self.term(context, argument)?]);
+                let ev = write.node(Op::CheckpointEv, both.to.clone(), to);
+                Ok(write.seq(both, ev))
             }
-            (Treatment::Build | Treatment::Ifold | Treatment::Checkpoint, _) => bug!("{prim:?} is not saturated"),
+            (Treatment::Build | Treatment::Ifold | Treatment::Iterate | Treatment::Checkpoint, _) => {
+                bug!("{prim:?} is not saturated")
+            }
         }
+    }
+
+    /// Whether all that a term mentions are data, whose values are what they were before translation.
+    fn is_data_only(&self, term: &Term) -> bool {
+        free_vars(term).iter().all(|var| self.linker.contents(&self.type_of_variable(var)).is_data())
     }
 
     /// A loop whose body is `function` applied to the parameters. `start` is what the loop needs beside the context.

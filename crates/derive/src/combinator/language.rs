@@ -5,7 +5,7 @@
 //! arrays and loops; primitives come from the primitive table; and the tensor !A (x) B is a bag, whose sum takes constant time.
 
 use crate::custom::CustomRule;
-use gradus_core::{Prim, Term, Type, TypeName};
+use gradus_core::{Prim, Term, Type, TypeName, Var};
 use gradus_source::{bug, Span};
 use std::sync::Arc;
 
@@ -55,6 +55,10 @@ pub enum Op {
     ArrayLiteral(usize),
     /// A1 * .. * An -> B by a function with a custom derivative
     Rule(Arc<CustomRule>),
+    /// G -> B by a term over the variables of the context G, run as it stands: its derivative is not asked for
+    Plain { vars: Vec<Var>, term: Term },
+    /// (A -> B) * A -> B, run again on the way back instead of kept
+    CheckpointEv,
 
     // C Fig. 19, the linear part. Linear functions are functions that are known to preserve zero and sums.
     /// (A -o B) * A -> B
@@ -77,6 +81,10 @@ pub enum Op {
     PullBuild,
     /// (C -o (D * E) * C) list * C -> D * C: the reverse of `ifold`
     PullIfold,
+    /// Between the cotangents of a recursive type and those of the arguments of one of its constructors, by number: D2(A1) * .. * D2(An) -> D2(S)
+    Roll(usize),
+    /// The way back, zero for another constructor: D2(S) -> D2(A1) * .. * D2(An)
+    Unroll(usize),
     /// (A1 * .. * An) * D2(B) -> D2(A1) * .. * D2(An) by a custom derivative
     RuleAdjoint(Arc<CustomRule>),
 }

@@ -7,12 +7,13 @@
 //! In code that computes cotangents, bindings that nobody uses are left out. In primal code only those that cannot fail are.
 
 use super::language::{pair, Comb, Op};
+use super::recursive;
 use super::scopes::{Done, Lowerer, Value};
 use super::types::{self, collect, fold_bag, is_trivial, item_of};
 use crate::dual;
 use crate::prims::{treatment, Treatment};
 use crate::write::{get, is_one, length, letrec, mul, watched_prim};
-use gradus_core::traverse::with_stack;
+use gradus_core::traverse::{with_stack, Copy};
 use gradus_core::{Arm, Prim, Term, TermKind, Type, Var};
 use gradus_source::bug;
 
@@ -133,6 +134,40 @@ impl Lowerer<'_> {
                 let args = self.parts(x, rule.params.len());
                 let args: Vec<Term> = args.iter().map(|v| self.term(v)).collect();
                 self.bind("y", ty, at.apps(at.global(rule.function.clone()), args))
+            }
+            Op::CheckpointEv => bug!("the macro leaves no checkpoints"),
+            Op::Plain { vars, term } => {
+                let mut copy = Copy::default();
+                let mut context = x.clone();
+                // The latest variable is on the right.
+                for var in vars.iter().rev() {
+                    let value = self.part(&context, 1);
+                    copy.terms.insert(var.clone(), self.atom(&value));
+                    context = self.part(&context, 0);
+                }
+                let text = at.prim_at(Prim::StopGradient, [ty.clone()], [copy.term(term)]);
+                self.bind("y", ty, text)
+            }
+            Op::Roll(constructor) => {
+                if self.is_zero(x) {
+                    return self.zero(ty);
+                }
+                let count = self.constructors(ty).get(recursive::tag(*constructor)).map_or(0, Vec::len);
+                let parts = self.parts(x, count);
+                let parts: Vec<Term> = parts.iter().map(|v| self.term(v)).collect();
+                let Type::Named(name, _) = ty else { bug!("no cotangents of a recursive type: {ty:?}") };
+                self.bind("x_adj", ty, at.construct(name.clone(), [], recursive::tag(*constructor), parts))
+            }
+            Op::Unroll(constructor) => {
+                if self.is_zero(x) || is_trivial(ty) {
+                    return self.zero(ty);
+                }
+                let tag = recursive::tag(*constructor);
+                let types = self.constructors(&x.ty).into_iter().nth(tag).unwrap_or_default();
+                let vars: Vec<(Var, Type)> = types.into_iter().map(|t| (Var::fresh("x_adj"), t)).collect();
+                let parts = types::tuple(at, vars.iter().map(|(v, _)| at.var(v)).collect());
+                let case = at.case(self.term(x), vec![Arm { tag, vars, body: parts }], Some(types::zero(at, ty)));
+                self.bind("parts", ty, case)
             }
             Op::LinearEv => {
                 let (map, dy) = (self.part(x, 0), self.part(x, 1));

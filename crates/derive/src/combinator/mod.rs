@@ -3,7 +3,7 @@
 //!
 //! - [`language`]: Fig. 16 and 19, the combinators.
 //! - [`compile`]: section 6.1, from lambda terms to combinators.
-//! - [`types`]: the macro on types, zero and plus.
+//! - [`types`], [`recursive`]: the macro on types, zero and plus.
 //! - [`reverse`]: Fig. 20, the macro.
 //! - [`lower`]: back to core, with the bindings that [`scopes`] keeps.
 //! - [`print`]: each step as text, see [`steps`].
@@ -11,28 +11,34 @@
 //! Here D(real) = real, and D(A -> B) = D1(A) -> D1(B) * (D2(B) -> D2(A)): a function gives its value together with the linear map from cotangents of
 //! the value to cotangents of the argument. Data are the same before and after.
 //!
-//! What the mode cannot take it refuses by name and place: recursive types with reals or functions inside, `let rec` inside a function,
-//! `iterate`, and the derivative of a function that is only known when the program runs. Definitions may be recursive.
+//! The paper's language has no recursion. We add it where it is free of charge: definitions may be recursive, since a definition is a constant;
+//! `let rec` and `iterate` inside a function become definitions ([`recursion`]); and recursive types have recursive types of cotangents ([`recursive`]).
+//!
+//! What the mode cannot take it refuses by name and place: the derivative of a function that is only known when the program runs, and functions and types that
+//! need themselves at ever higher orders or ever larger types.
 
 mod compile;
 mod language;
 mod lower;
 mod print;
+mod recursion;
+mod recursive;
 mod reverse;
 mod scopes;
 mod types;
 
 use crate::custom::CustomRule;
 use crate::mode::{Capabilities, ModeRules};
-use crate::scope::{add_binders, Scope};
+use crate::scope::Scope;
 use crate::write::{bind, lambda};
 use crate::{Linker, Made, Refusal};
 use compile::{Compiler, Context};
 use gradus_core::build::At;
-use gradus_core::traverse::free_vars;
+use gradus_core::traverse::{add_binder_types, free_vars};
 use gradus_core::{Global, Lambda, Mode, Term, TermKind, Type, TypeDecl, Var};
 use gradus_source::{bug, Span};
 use language::{product, Comb, Op, Write};
+use print::Named;
 use reverse::Macro;
 use scopes::{Lowerer, Value};
 use std::sync::Arc;
@@ -75,7 +81,7 @@ impl ModeRules for Combinator {
     fn lambda(&self, linker: &Linker, scope: &Scope, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
         let term = Term::new(TermKind::Lambda(lambda.clone()), lambda.body.span);
         let free = Free::of(scope, &term);
-        let comb = Compiler { linker, types: scope }.lambda(&free.context, lambda)?;
+        let comb = Compiler::new(linker, scope).lambda(&free.context, lambda)?;
         let image = function(linker, &comb, free)?;
         let origin = Some((Mode::Combinator, lambda.clone()));
         Ok(Arc::new(Lambda { param: image.param.clone(), ty: image.ty.clone(), body: image.body.clone(), origin }))
@@ -83,13 +89,17 @@ impl ModeRules for Combinator {
 
     fn value(&self, linker: &Linker, scope: &Scope, term: &Term) -> Made<Term> {
         let free = Free::of(scope, term);
-        let comb = Compiler { linker, types: scope }.term(&free.context, term)?;
+        let comb = Compiler::new(linker, scope).term(&free.context, term)?;
         let image = Macro::new(linker).reverse(&comb)?;
         let mut lowerer = Lowerer::new(linker);
         let context = free.value(linker, &mut lowerer);
         let value = lowerer.apply(&image.primal, &context);
         let value = lowerer.term(&value);
         Ok(lowerer.close(value))
+    }
+
+    fn helper_at(&self, linker: &Linker, name: &str, ty: &Type) -> Made<Option<(Type, Term)>> {
+        recursive::helper(linker, name, ty)
     }
 
     fn partial_application(&self, at: At, function: Term, argument: Term) -> Term {
@@ -207,14 +217,17 @@ pub fn steps(linker: &Linker, global: &Global) -> Made<Steps> {
     };
     let mut scope = Default::default();
     if let Some(term) = &definition.term {
-        add_binders(term, &mut scope);
+        add_binder_types(term, &mut scope);
     }
-    let comb = Compiler { linker, types: &scope }.lambda(&Context::empty(), lambda)?;
+    let comb = Compiler::new(linker, &scope).lambda(&Context::empty(), lambda)?;
     // The body, from the pair of nothing and the argument: the derivative of the function by its argument.
     let Op::Curry(body) = &comb.op else { bug!("a function is no function") };
     let image = Macro::new(linker).reverse(body)?;
     Ok(Steps {
-        combinators: print::print(&[("f", &comb)]),
-        reversed: print::print(&[("primal", &image.primal), ("linear", &image.linear)]),
+        combinators: print::print(&[Named { name: "f", comb: &comb, linear: false }]),
+        reversed: print::print(&[
+            Named { name: "primal", comb: &image.primal, linear: false },
+            Named { name: "linear", comb: &image.linear, linear: true },
+        ]),
     })
 }

@@ -8,16 +8,28 @@ use rustc_hash::FxHashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-/// One line for each shared part, and one for each of the named results.
-pub fn print(results: &[(&str, &Comb)]) -> String {
+/// A combinator to be printed under a name.
+pub struct Named<'a> {
+    pub name: &'a str,
+    pub comb: &'a Comb,
+    /// Whether it is linear in the second half of its argument: `-o` instead of `->`.
+    pub linear: bool,
+}
+
+/// One line for each shared part, and two for each of the named results: its type and its text.
+pub fn print(results: &[Named]) -> String {
     let mut printer = Printer::default();
-    for (_, comb) in results {
-        printer.count(comb);
+    for result in results {
+        printer.count(result.comb);
     }
-    let last: Vec<(String, String)> =
-        results.iter().map(|(name, comb)| (name.to_string(), printer.text(comb, false))).collect();
+    let texts: Vec<String> = results.iter().map(|result| printer.text(result.comb, false)).collect();
     let mut out = String::new();
-    for (name, text) in printer.lines.iter().chain(&last) {
+    for (name, text) in &printer.lines {
+        let _ = writeln!(out, "{name} = {text}");
+    }
+    for (Named { name, comb, linear }, text) in results.iter().zip(texts) {
+        let arrow = if *linear { "-o" } else { "->" };
+        let _ = writeln!(out, "{name} : {} {arrow} {}", print_type(&comb.from), print_type(&comb.to));
         let _ = writeln!(out, "{name} = {text}");
     }
     out
@@ -55,6 +67,10 @@ fn children(comb: &Comb) -> Vec<&Comb> {
         | Op::Collect
         | Op::PullBuild
         | Op::PullIfold
+        | Op::Plain { .. }
+        | Op::CheckpointEv
+        | Op::Roll(_)
+        | Op::Unroll(_)
         | Op::RuleAdjoint(_) => vec![],
     }
 }
@@ -121,6 +137,10 @@ impl Printer {
             Op::Collect => "collect".into(),
             Op::PullBuild => "build'".into(),
             Op::PullIfold => "ifold'".into(),
+            Op::Plain { .. } => "plain ..".into(),
+            Op::CheckpointEv => "checkpoint".into(),
+            Op::Roll(tag) => format!("roll{tag}"),
+            Op::Unroll(tag) => format!("unroll{tag}"),
             Op::RuleAdjoint(rule) => format!("rule' {}", global(&rule.function)),
         }
     }

@@ -5,14 +5,14 @@
 //! data (a call, a branch, a loop), it hands back the linear map of that run, as the figure's rule for `ev` does; so nothing is run
 //! again on the way back, except the body of a function whose own cotangent is asked for.
 
-use super::language::{component, pair, Comb, Op, Write};
+use super::language::{component, pair, product, Comb, Op, Write};
 use super::types::{bag, cotangents, is_trivial, values};
 use crate::prims::{treatment, Treatment};
 use crate::{Linker, Made};
 use gradus_core::build::At;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Global, Prim, TermKind, Type, TypeName};
-use gradus_source::bug;
+use gradus_source::{bug, Span};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -27,11 +27,43 @@ pub struct Macro<'a> {
     linker: &'a Linker,
     /// By address: a combinator that is used twice has one image.
     done: FxHashMap<usize, Reversed>,
+    /// D1 and D2 of products, by address. A context is a product of a product of .., each part of which is a context too: without this, every
+    /// combinator would be translated together with all that is in scope. The product is kept, so that no other can get its address.
+    products: FxHashMap<usize, (Type, Types)>,
+}
+
+/// D1 and D2 of a type.
+#[derive(Clone)]
+struct Types {
+    d1: Type,
+    d2: Type,
+    /// Whether D2 has nothing in it.
+    trivial: bool,
 }
 
 impl<'a> Macro<'a> {
     pub fn new(linker: &'a Linker) -> Self {
-        Macro { linker, done: FxHashMap::default() }
+        Macro { linker, done: FxHashMap::default(), products: FxHashMap::default() }
+    }
+
+    fn types(&mut self, ty: &Type, span: Span) -> Made<Types> {
+        let Type::Tuple(parts) = ty else {
+            let (d1, d2) = (values(self.linker, ty), cotangents(self.linker, ty, span)?);
+            let trivial = is_trivial(&d2);
+            return Ok(Types { d1, d2, trivial });
+        };
+        let key = parts.as_ptr() as usize;
+        if let Some((_, known)) = self.products.get(&key) {
+            return Ok(known.clone());
+        }
+        let parts: Vec<Types> = with_stack(|| parts.iter().map(|part| self.types(part, span)).collect::<Made<_>>())?;
+        let types = Types {
+            d1: Type::tuple(parts.iter().map(|part| part.d1.clone()).collect::<Vec<_>>()),
+            d2: Type::tuple(parts.iter().map(|part| part.d2.clone()).collect::<Vec<_>>()),
+            trivial: parts.iter().all(|part| part.trivial),
+        };
+        self.products.insert(key, (ty.clone(), types.clone()));
+        Ok(types)
     }
 
     fn d1(&self, ty: &Type) -> Type {
@@ -55,8 +87,8 @@ impl<'a> Macro<'a> {
     fn rule(&mut self, comb: &Comb) -> Made<Reversed> {
         let w = Write(comb.span);
         let at = At(comb.span);
-        let (a1, b1) = (self.d1(&comb.from), self.d1(&comb.to));
-        let (a2, b2) = (cotangents(self.linker, &comb.from, comb.span)?, cotangents(self.linker, &comb.to, comb.span)?);
+        let (from, to) = (self.types(&comb.from, comb.span)?, self.types(&comb.to, comb.span)?);
+        let (a1, b1, a2, b2) = (from.d1, to.d1, from.d2, to.d2);
         // The domain of d', and its two halves.
         let both = pair(&a1, &b2);
         let (x, dy) = (|| w.proj(&both, 0), || w.proj(&both, 1));
@@ -64,7 +96,7 @@ impl<'a> Macro<'a> {
         // f at x, where f : D1(A) -> ..
         let at_x = |f: Comb| w.seq(x(), f);
         // Whoever cannot be told anything, or has nothing to say, says zero, and keeps nothing for the way back.
-        let passive = is_trivial(&a2) || is_trivial(&b2);
+        let passive = from.trivial || to.trivial;
         let (primal, linear) = match &comb.op {
             // D(id) = (id, exr)
             Op::Id => (w.id(&a1), dy()),
@@ -94,19 +126,33 @@ impl<'a> Macro<'a> {
             // D(exl) = (exl, <exr, 0>), D(exr) = (exr, <0, exr>)
             Op::Proj(index) => {
                 let field = w.node(Op::Proj(*index), a1.clone(), b1.clone());
-                (field, self.inject(w, &both, dy(), &a2, *index))
+                let back = match (&a2, &comb.from) {
+                    // A record of a recursive type.
+                    (Type::Named(..), Type::Named(name, args)) if !passive => {
+                        let constructors = self.linker.declaration(name)?.constructors(args);
+                        let Some((_, fields)) = constructors.first() else { bug!("a record without fields") };
+                        let parts: Made<Vec<Type>> =
+                            fields.iter().map(|ty| cotangents(self.linker, ty, comb.span)).collect();
+                        let parts = product(parts?);
+                        let all = self.inject(w, &both, dy(), &parts, *index);
+                        w.seq(all, w.node(Op::Roll(0), parts, a2.clone()))
+                    }
+                    _ => self.inject(w, &both, dy(), &a2, *index),
+                };
+                (field, back)
+            }
+            // What is run again is another `ev`, which lowering does not find among what has been computed.
+            Op::CheckpointEv => {
+                let result = pair(&b1, &Type::fun(b2.clone(), component(&a2, 1)));
+                let ev = || w.node(Op::Ev, a1.clone(), result.clone());
+                let (first, again) = (ev(), ev());
+                (w.seq(first, w.proj(&result, 0)), self.through_call(w, &both, again, &result))
             }
             // D(ev) = (ev ;; exl, <<exl ;; exr, exr> ;; msingleton, <exl ;; ev ;; exr, exr> ;; ev_l>)
             Op::Ev => {
-                let (function, argument) = (w.path(&a1, &[0]), w.path(&a2, &[1]));
-                let result = pair(&b1, &Type::fun(b2.clone(), argument.to.clone()));
-                debug_assert!(matches!(&function.to, Type::Fun(ends) if ends.1 == result));
+                let result = pair(&b1, &Type::fun(b2.clone(), component(&a2, 1)));
                 let ev = w.node(Op::Ev, a1.clone(), result.clone());
-                let use_of_it = w.fork(&both, vec![w.path(&both, &[0, 1]), dy()]);
-                let single = w.node(Op::Single, use_of_it.to.clone(), bag(use_of_it.to.clone()));
-                let map = at_x(w.seq(ev.clone(), w.proj(&result, 1)));
-                let back = w.fork(&both, vec![w.seq(use_of_it, single), self.linear_ev(w, &both, map, dy())]);
-                (w.seq(ev, w.proj(&result, 0)), back)
+                (w.seq(ev.clone(), w.proj(&result, 0)), self.through_call(w, &both, ev, &result))
             }
             // D(curry t) = (curry <t, curry_l (t' ;; exr)>, mfold (<<exl, exr ;; exl>, exr ;; exr> ;; t' ;; exl))
             Op::Curry(body) => {
@@ -135,7 +181,8 @@ impl<'a> Macro<'a> {
             Op::Prim { prim, types } => {
                 let images: Arc<[Type]> = types.iter().map(|t| self.d1(t)).collect();
                 let primal = w.node(Op::Prim { prim: *prim, types: images }, a1.clone(), b1);
-                (primal, self.prim(w, *prim, &both, &a2)?)
+                let back = if passive { nothing() } else { self.prim(w, *prim, &both, &a2)? };
+                (primal, back)
             }
             // D(inl) = (inl, exr ;; exl)
             Op::Construct { name, types, tag } => {
@@ -146,7 +193,11 @@ impl<'a> Macro<'a> {
                 };
                 let name = self.linker.image_name(gradus_core::Mode::Combinator, name);
                 let construct = Op::Construct { name, types, tag: *tag };
-                let back = if passive { nothing() } else { w.seq(dy(), w.part(&b2, *tag, count)) };
+                let back = match &b2 {
+                    _ if passive => nothing(),
+                    Type::Named(..) => w.seq(dy(), w.node(Op::Unroll(*tag), b2.clone(), a2.clone())),
+                    _ => w.seq(dy(), w.part(&b2, *tag, count)),
+                };
                 (w.node(construct, a1.clone(), b1), back)
             }
             // C = case <t1, curry_l (t1' ;; <exl, <exr, 0>>)> ..; D(case t1 t2) = (C ;; exl, <exl ;; C ;; exr, exr> ;; ev_l)
@@ -166,6 +217,10 @@ impl<'a> Macro<'a> {
                         let sum = match count {
                             // A sum without reals has no cotangents, whatever its constructors have.
                             _ if is_trivial(&sums) => w.zero(&result, &sums),
+                            _ if matches!(sums, Type::Named(..)) => {
+                                let roll = w.node(Op::Roll(tag), one.to.clone(), sums.clone());
+                                w.seq(one, roll)
+                            }
                             1 => one,
                             _ => self.inject(w, &result, one, &sums, tag),
                         };
@@ -277,6 +332,10 @@ impl<'a> Macro<'a> {
                 let primal = w.node(Op::Rule(rule.clone()), a1.clone(), b1);
                 (primal, w.node(Op::RuleAdjoint(rule.clone()), both.clone(), a2.clone()))
             }
+            Op::Plain { vars, term } => {
+                let plain = Op::Plain { vars: vars.clone(), term: term.clone() };
+                (w.node(plain, a1.clone(), b1), nothing())
+            }
             Op::LinearEv
             | Op::LinearCurry(_)
             | Op::Zero
@@ -287,10 +346,20 @@ impl<'a> Macro<'a> {
             | Op::Collect
             | Op::PullBuild
             | Op::PullIfold
+            | Op::Roll(_)
+            | Op::Unroll(_)
             | Op::RuleAdjoint(_) => bug!("the macro is applied to its own result"),
         };
         let linear = if passive { nothing() } else { linear };
         Ok(Reversed { primal, linear })
+    }
+
+    /// The transposed derivative of a call that gives a value and its linear map: the call for the function, and the cotangent of the argument.
+    fn through_call(&self, w: Write, both: &Type, ev: Comb, result: &Type) -> Comb {
+        let use_of_it = w.fork(both, vec![w.path(both, &[0, 1]), w.proj(both, 1)]);
+        let single = w.node(Op::Single, use_of_it.to.clone(), bag(use_of_it.to.clone()));
+        let map = w.seq(w.proj(both, 0), w.seq(ev, w.proj(result, 1)));
+        w.fork(both, vec![w.seq(use_of_it, single), self.linear_ev(w, both, map, w.proj(both, 1))])
     }
 
     /// `<0, .., f, .., 0>`, the component of a product of type `to`.
@@ -333,9 +402,6 @@ impl<'a> Macro<'a> {
     fn prim(&self, w: Write, prim: Prim, both: &Type, a2: &Type) -> Made<Comb> {
         let dy = || w.proj(both, 1);
         let nothing = || w.zero(both, a2);
-        if is_trivial(a2) || is_trivial(&dy().to) {
-            return Ok(nothing());
-        }
         Ok(match (treatment(prim), prim) {
             (Treatment::Smooth, _) => w.node(Op::Adjoint(prim), both.clone(), a2.clone()),
             (Treatment::Primal | Treatment::StopGradient, _) | (Treatment::Structural, Prim::Length) => nothing(),

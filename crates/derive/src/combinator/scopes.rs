@@ -241,6 +241,10 @@ impl<'a> Lowerer<'a> {
                 }
                 self.tuple(parts)
             }
+            ty @ Type::Named(..) if !types::is_bag(ty) => {
+                let sum = types::plus(at, ty, self.term(a), self.term(b));
+                self.bind("sum", ty, sum)
+            }
             ty @ Type::Named(..) => {
                 let both = types::both(at, &item_of(ty), self.term(a), self.term(b));
                 self.bind("sum", ty, both)

@@ -8,15 +8,18 @@
 //! | A -> B | D1(A) -> D1(B) * (D2(B) -> D2(A)) | a bag of D1(A) * D2(B) |
 //! | A[] | D1(A)[] | a bag of int * D2(A) |
 //! | sums | D1(A) + D1(B) | D2(A) * D2(B) |
+//! | recursive types, mu a. A + B | mu a. D1(A) + D1(B) | mu a. zero + D2(A) + D2(B) |
 //!
-//! D1 is `Linker::image`. A recursive type with reals or functions has no D2, since its sums have no end: it is refused.
+//! D1 is `Linker::image`. A product of cotangents for every constructor would have no end where a type is recursive; but all cotangents of one value
+//! have its constructor, or are zero, so that their sum is theirs, constructor by constructor: see `recursive`.
 
 use super::language::product;
+use super::recursive;
 use crate::write::{bind, build, get, ifold, length};
-use crate::{Linker, Made, Refusal};
+use crate::{Linker, Made};
 use gradus_core::build::At;
 use gradus_core::traverse::with_stack;
-use gradus_core::{Arm, Mode, Term, Type, TypeBody, TypeDecl, TypeName, TypeVar, Var};
+use gradus_core::{Arm, Term, Type, TypeBody, TypeDecl, TypeName, TypeVar, Var};
 use gradus_source::{bug, Span};
 
 /// `type 'a CotangentBag = Empty | One of 'a | Both of 'a CotangentBag * 'a CotangentBag`
@@ -25,11 +28,12 @@ pub const EMPTY: usize = 0;
 pub const ONE: usize = 1;
 pub const BOTH: usize = 2;
 
-/// How deeply declared types may be nested in each other; more is taken for a type that grows without end.
-const DEPTH: usize = 40;
-
 pub fn bag(item: Type) -> Type {
     Type::named(BAG, [item])
+}
+
+pub fn is_bag(ty: &Type) -> bool {
+    matches!(ty, Type::Named(name, args) if &*name.base == BAG && args.len() == 1)
 }
 
 /// What a bag contains.
@@ -63,14 +67,10 @@ pub fn values(linker: &Linker, ty: &Type) -> Type {
 
 /// D2
 pub fn cotangents(linker: &Linker, ty: &Type, span: Span) -> Made<Type> {
-    inside(linker, ty, span, &mut Vec::new())
-}
-
-fn inside(linker: &Linker, ty: &Type, span: Span, around: &mut Vec<Type>) -> Made<Type> {
     with_stack(|| {
         // A product stays a product, so that it can be taken apart whatever it contains.
         if let Type::Tuple(parts) = ty {
-            let parts: Made<Vec<Type>> = parts.iter().map(|t| inside(linker, t, span, around)).collect();
+            let parts: Made<Vec<Type>> = parts.iter().map(|t| cotangents(linker, t, span)).collect();
             return Ok(Type::tuple(parts?));
         }
         if linker.contents(ty).is_leaf() {
@@ -78,20 +78,17 @@ fn inside(linker: &Linker, ty: &Type, span: Span, around: &mut Vec<Type>) -> Mad
         }
         Ok(match ty {
             Type::Real => Type::Real,
-            Type::Fun(ends) => bag(Type::tuple([values(linker, &ends.0), inside(linker, &ends.1, span, around)?])),
-            Type::Array(element) => bag(Type::tuple([Type::Int, inside(linker, element, span, around)?])),
+            Type::Fun(ends) => bag(Type::tuple([values(linker, &ends.0), cotangents(linker, &ends.1, span)?])),
+            Type::Array(element) => bag(Type::tuple([Type::Int, cotangents(linker, element, span)?])),
             Type::Named(name, args) => {
-                if around.contains(ty) || around.len() > DEPTH {
-                    let construct = "a recursive type";
-                    return Err(Box::new(Refusal::Construct { mode: Mode::Combinator, construct, span }));
+                if let Some(declared) = recursive::cotangents(linker, ty, span)? {
+                    return Ok(declared);
                 }
-                around.push(ty.clone());
                 let mut sums = Vec::new();
                 for (_, types) in linker.declaration(name)?.constructors(args) {
-                    let parts: Made<Vec<Type>> = types.iter().map(|t| inside(linker, t, span, around)).collect();
+                    let parts: Made<Vec<Type>> = types.iter().map(|t| cotangents(linker, t, span)).collect();
                     sums.push(product(parts?));
                 }
-                around.pop();
                 product(sums)
             }
             Type::Int | Type::Bool | Type::String | Type::Unit | Type::Var(_) | Type::Tuple(_) => Type::Unit,
@@ -114,6 +111,7 @@ pub fn zero(at: At, ty: &Type) -> Term {
         Type::Unit => at.unit(),
         Type::Real => at.real(0.0),
         Type::Tuple(parts) => at.tuple(parts.iter().map(|t| zero(at, t)).collect::<Vec<_>>()),
+        Type::Named(name, _) if !is_bag(ty) => recursive::zero(at, name),
         Type::Named(..) => empty(at, &item_of(ty)),
         Type::Var(_) | Type::Int | Type::Bool | Type::String | Type::Fun(_) | Type::Array(_) => {
             bug!("no type of cotangents: {ty:?}")
@@ -134,6 +132,7 @@ pub fn plus(at: At, ty: &Type, a: Term, b: Term) -> Term {
             };
             at.tuple(parts.iter().enumerate().map(part).collect::<Vec<_>>())
         }
+        Type::Named(..) if !is_bag(ty) => recursive::plus(at, ty, a, b),
         Type::Named(..) => both(at, &item_of(ty), a, b),
         Type::Var(_) | Type::Int | Type::Bool | Type::String | Type::Fun(_) | Type::Array(_) => {
             bug!("no type of cotangents: {ty:?}")
@@ -231,6 +230,9 @@ pub fn to_cotangent(linker: &Linker, at: At, ty: &Type, x: Term) -> Made<Term> {
             })
         }
         Type::Named(name, args) => {
+            if recursive::cotangents(linker, ty, at.0)?.is_some() {
+                return Ok(recursive::to_cotangent(at, ty, x));
+            }
             let declaration = linker.declaration(name)?;
             let constructors = declaration.constructors(args);
             if let (TypeBody::Record(_), [(_, fields)]) = (&declaration.body, constructors.as_slice()) {
@@ -301,6 +303,9 @@ pub fn from_cotangent(linker: &Linker, at: At, ty: &Type, x: Term, adjoint: Term
             at.bind(&size, Type::Int, length(at, element, x), at.bind(&sums, Type::array(inner), sum, array))
         }
         Type::Named(name, args) => {
+            if recursive::cotangents(linker, ty, at.0)?.is_some() {
+                return Ok(recursive::from_cotangent(at, ty, x, adjoint));
+            }
             let declaration = linker.declaration(name)?;
             let constructors = declaration.constructors(args);
             let whole = |tag: usize| at_part(at, adjoint.clone(), tag, constructors.len());

@@ -14,6 +14,7 @@ use crate::mode::ModeRules;
 use crate::primal::{of_primals, primal, Translator};
 use crate::prims::{treatment, Treatment};
 use crate::scope::Scope;
+use crate::stopped::stopped;
 use crate::typing::result_type;
 use crate::write::{bind, build_with_state, ifold, lambda as function, watched_prim, Lets};
 use crate::{wrappers, Linker, Made};
@@ -357,18 +358,20 @@ impl Translation<'_> {
             }
             Treatment::StopGradient => {
                 let ty = one_type(types);
-                let value = primal(self, &args[0], &ty)?;
+                let scope = self.scope;
+                let value = stopped(self, scope, &args[0], &ty)?;
                 // Still cut off from the modes outside.
                 let value = at.prim_at(prim, types.clone(), [value]);
                 wrappers::lift(self.linker, at, self.mode.mode(), &ty, value)
             }
-            // Only the native backend stores less for a checkpoint; here the bindings are kept, so the value is all there is to it.
             Treatment::Checkpoint => {
+                let [from, to] = &types[..] else { bug!("`checkpoint` at {types:?}") };
                 let function = self.value(&args[0])?;
+                let function = self.bind(at, "f", &self.ty(&Type::fun(from.clone(), to.clone())), function);
                 let argument = self.value(&args[1])?;
-                let ty = self.ty(&types[1]);
-                let pair = at.apps(function, [argument, self.state.clone()]);
-                Ok(self.run(at, &ty, pair))
+                let argument = self.bind(at, "x", &self.ty(from), argument);
+                let pair = self.mode.checkpoint(self.linker, at, to, function, argument, self.state.clone());
+                Ok(self.run(at, &self.ty(to), pair))
             }
         }
     }

@@ -5,16 +5,18 @@
 //! steps; [`series`] writes it from the partial derivatives in the primitive table. The empty array stands for a constant.
 
 mod compose;
+mod rule;
 mod series;
 
 use crate::custom::CustomRule;
 use crate::dual::{dual_rules, Vect};
 use crate::mode::{Capabilities, ModeRules};
 use crate::vector::{array, empty};
-use crate::write::{add_int, bind, build, compare_int, get, lambda, length};
-use crate::{Linker, Made, Refusal};
+use crate::wrappers::{call, FLATTEN, PRIMAL, UNFLATTEN};
+use crate::write::{add, add_int, bind, build, compare_int, get, ifold, lambda, length, mul, watched_prim};
+use crate::{Linker, Made};
 use gradus_core::build::At;
-use gradus_core::{Global, Mode, Prim, Term, Type};
+use gradus_core::{Global, Mode, Prim, Term, TermKind, Type, Var};
 use gradus_source::bug;
 
 pub struct Tower;
@@ -43,6 +45,9 @@ impl Vect for Tower {
     }
 
     fn primitive(&self, at: At, prim: Prim, primals: &[Term], duals: &[Option<Term>]) -> Option<Term> {
+        if duals.iter().all(Option::is_none) {
+            return Some(at.tuple([watched_prim(at, prim, [], primals.to_vec()), empty(at)]));
+        }
         let args = primals.iter().zip(duals).zip(&prim.info().params).map(|((x, dual), ty)| match (dual, ty) {
             (Some(dual), _) => dual.clone(),
             (None, Type::Real) => at.tuple([x.clone(), empty(at)]),
@@ -57,16 +62,52 @@ impl ModeRules for Tower {
         Mode::Tower
     }
 
-    /// Towers are of one variable; `taylor` asks for them by name.
+    /// A tower is of one variable, so a gradient takes one run for each real of the input; first coefficients are all that is used of them. `taylor` asks
+    /// for this mode by name.
     fn capabilities(&self) -> Capabilities {
-        Capabilities { vjp: false, jvp: false }
+        Capabilities { vjp: true, jvp: false }
     }
 
     dual_rules!();
 
-    fn custom(&self, _linker: &Linker, rule: &CustomRule) -> Made<Term> {
-        let construct = "a function with a custom derivative, which says nothing of higher orders,";
-        Err(Box::new(Refusal::Construct { mode: Mode::Tower, construct, span: rule.span }))
+    fn custom(&self, linker: &Linker, rule: &CustomRule) -> Made<Term> {
+        rule::custom(linker, rule)
+    }
+
+    /// As in K section 3.2, the "forward plan": the coefficients of order 1, with one run for each real of the input.
+    fn pullback(&self, linker: &Linker, from: &Type, to: &Type) -> Made<Term> {
+        let at = At::default();
+        let function = linker.image(self, &Type::fun(from.clone(), to.clone()));
+        let modes = [Mode::Tower];
+        let constant = Var::fresh("x");
+        let lifted = crate::wrappers::lift(linker, at, Mode::Tower, from, at.var(&constant))?;
+        let text = lambda(at, "f", &function, |f| {
+            let x = at.var(&constant);
+            let value = call(at, PRIMAL, &modes, to, [at.app(f.clone(), lifted)]);
+            let back = lambda(at, "dy", to, |dy| {
+                bind(at, "inputs", &array(), call(at, FLATTEN, &[], from, [x.clone()]), |inputs| {
+                    bind(at, "weights", &array(), call(at, FLATTEN, &[], to, [dy]), |weights| {
+                        let size = || length(at, &Type::Real, inputs.clone());
+                        let partials = build(at, &Type::Real, size(), |i| {
+                            let seeds = build(at, &tower(), size(), |j| {
+                                let here = compare_int(at, Prim::Equal, i, j.clone());
+                                let one =
+                                    at.term(TermKind::ArrayLiteral { element: Type::Real, items: vec![at.real(1.0)] });
+                                at.tuple([get(at, &Type::Real, inputs.clone(), j), at.if_(here, one, empty(at))])
+                            });
+                            let run = at.app(f, call(at, UNFLATTEN, &modes, from, [x.clone(), seeds]));
+                            let outputs = call(at, FLATTEN, &modes, to, [run]);
+                            bind(at, "outputs", &Type::array(tower()), outputs, |outputs| {
+                                weighted(at, outputs, weights)
+                            })
+                        });
+                        call(at, UNFLATTEN, &[], from, [x.clone(), partials])
+                    })
+                })
+            });
+            at.lambda(&constant, from.clone(), at.tuple([value, back]))
+        });
+        Ok(text)
     }
 
     fn helper(&self, name: &str) -> Option<(Type, Term)> {
@@ -85,21 +126,34 @@ impl ModeRules for Tower {
     }
 }
 
-/// `D(real -> real) -> int -> real -> real[]`: the coefficients f^(k)(x) / k! for k from 0 to the order
+/// The sum of the coefficients of order 1, each times its weight. A constant has none, and no part in the sum.
+fn weighted(at: At, outputs: Term, weights: Term) -> Term {
+    let count = length(at, &tower(), outputs.clone());
+    ifold(at, &Type::Real, count, at.real(0.0), |j, sum| {
+        bind(at, "higher", &array(), at.proj(get(at, &tower(), outputs, j.clone()), 1), |higher| {
+            let is_constant = compare_int(at, Prim::Equal, length(at, &Type::Real, higher.clone()), at.int(0));
+            let product = mul(at, get(at, &Type::Real, higher, at.int(0)), get(at, &Type::Real, weights, j));
+            at.if_(is_constant, sum.clone(), add(at, sum, product))
+        })
+    })
+}
+
+/// `D(real -> real) -> real[] -> real -> real[]`: from the coefficients of x of order 1 to n, which are 1 and zeros, the coefficients f^(k)(x) / k! for k
+/// from 0 to n
 pub fn taylor(linker: &Linker) -> Term {
     let at = At::default();
     let function = linker.image(&Tower, &Type::fun(Type::Real, Type::Real));
     lambda(at, "f", &function, |f| {
-        lambda(at, "order", &Type::Int, |order| {
+        lambda(at, "seed", &array(), |seed| {
             lambda(at, "x", &Type::Real, |x| {
-                let is_first = |k: Term| compare_int(at, Prim::Equal, k, at.int(0));
-                let seed = build(at, &Type::Real, order.clone(), |i| at.if_(is_first(i), at.real(1.0), at.real(0.0)));
-                bind(at, "y", &tower(), at.app(f, at.tuple([x, seed])), |y| {
-                    let is_constant = is_first(length(at, &Type::Real, at.proj(y.clone(), 1)));
-                    build(at, &Type::Real, add_int(at, order, at.int(1)), |k| {
+                let is_zero = |k: Term| compare_int(at, Prim::Equal, k, at.int(0));
+                bind(at, "y", &tower(), at.app(f, at.tuple([x, seed.clone()])), |y| {
+                    let is_constant = is_zero(length(at, &Type::Real, at.proj(y.clone(), 1)));
+                    let count = add_int(at, length(at, &Type::Real, seed), at.int(1));
+                    build(at, &Type::Real, count, |k| {
                         let before = at.prim(Prim::SubInt, [k.clone(), at.int(1)]);
                         let higher = get(at, &Type::Real, at.proj(y.clone(), 1), before);
-                        at.if_(is_first(k), at.proj(y.clone(), 0), at.if_(is_constant, at.real(0.0), higher))
+                        at.if_(is_zero(k), at.proj(y.clone(), 0), at.if_(is_constant, at.real(0.0), higher))
                     })
                 })
             })

@@ -5,7 +5,7 @@ use super::operations::Operation;
 use super::term::*;
 use crate::dual::partials;
 use crate::vector::{array, zeros};
-use crate::write::{add_int, bind, compare_int, lambda, letrec, set};
+use crate::write::{add_int, bind, build, compare_int, get, ifold, lambda, length, letrec, set, Lets};
 use gradus_core::build::At;
 use gradus_core::{Arm, Global, Mode, Prim, Term, Type, Var};
 
@@ -46,9 +46,13 @@ fn differentiate() -> Term {
                         let (lines, id, sweep) = (args[0].clone(), args[1].clone(), args[2].clone());
                         let before = at.prim(Prim::SubInt, [id.clone(), at.int(1)]);
                         match_list(at, lines, &line_type(), sweep.clone(), |line, rest| {
-                            let passed = lookup(at, at.proj(sweep.clone(), 0), id, sweep.clone(), |w| {
-                                match_line(at, line, |number, args| through(at, number, args, &w, &sweep))
-                            });
+                            let operation = |number: Term, args: &[Term]| {
+                                lookup(at, at.proj(sweep.clone(), 0), id.clone(), sweep.clone(), |w| {
+                                    through(at, number, args, &w, &sweep)
+                                })
+                            };
+                            let rule = |line| super::rule::differentiate(at, id.clone(), line, sweep.clone());
+                            let passed = match_line(at, line, operation, rule, sweep.clone());
                             bind(at, "sweep", &sweep_type(), passed, |sweep| at.apps(back, [rest, before, sweep]))
                         })
                     },
@@ -59,41 +63,38 @@ fn differentiate() -> Term {
     })
 }
 
-/// W.R(op(D)) = let y = W.op_r(D) in y.R(D), for each argument that is a variable; + hands the cotangent on as it is.
+/// W.R(op(D)) = let y = W.op_r(D) in y.R(D), for each argument that is a variable; + hands the cotangent on as it is. The partial derivatives of an
+/// operation are numbered after it, in the order of its real arguments. Derivatives of derivatives are taken by differentiating this program,
+/// so a line to be differentiated is never an op_r.
 fn through(at: At, number: Term, args: &[Term], w: &Term, sweep: &Term) -> Term {
-    // Derivatives of derivatives are taken by differentiating this program, so a line to be differentiated is never an op_r.
-    let to_differentiate = |operation: &Operation| matches!(operation, Operation::Apply(_));
-    dispatch(at, number, &with_arity(args.len(), to_differentiate), &|operation| {
-        let prim = operation.prim();
-        let mut result = sweep.clone();
-        for (index, _) in prim.info().params.iter().enumerate().filter(|(_, ty)| **ty == Type::Real) {
-            let before = result;
-            result = bind(at, "sweep", &sweep_type(), before, |sweep| {
-                match_slot(at, args[index].clone(), sweep.clone(), |id| {
-                    contribution(at, prim, index, args, w, sweep, id)
-                })
-            });
-        }
-        result
-    })
-}
-
-/// The operations with a number of arguments.
-fn with_arity(arity: usize, wanted: impl Fn(&Operation) -> bool) -> Vec<Operation> {
-    let fits = |op: &&Operation| op.prim().info().params.len() == arity && wanted(op);
-    Operation::all().iter().filter(fits).copied().collect()
+    let mut result = sweep.clone();
+    for (index, arg) in args.iter().enumerate() {
+        let before = std::mem::replace(&mut result, at.unit());
+        result = bind(at, "sweep", &sweep_type(), before, |sweep| {
+            match_slot(at, arg.clone(), sweep.clone(), |id| {
+                let position = match (index, args) {
+                    (0, _) | (_, []) => at.int(1),
+                    // After the first argument, unless that is an integer.
+                    (_, [first, ..]) => match_whole(at, first.clone(), at.int(1), at.int(2)),
+                };
+                let partial = add_int(at, number.clone(), position);
+                let is_sum =
+                    compare_int(at, Prim::Equal, number.clone(), at.int(Operation::Apply(Prim::AddReal).number()));
+                let sum = accumulate(at, sweep.clone(), id.clone(), w.clone());
+                at.if_(is_sum, sum, contribution(at, partial, args, w, sweep, id))
+            })
+        });
+    }
+    result
 }
 
 /// Adds W.op_r(D) for one argument to the cotangent of its slot.
-fn contribution(at: At, prim: Prim, index: usize, args: &[Term], w: &Term, sweep: Term, id: Term) -> Term {
-    if prim == Prim::AddReal {
-        return accumulate(at, sweep, id, w.clone());
-    }
+fn contribution(at: At, partial: Term, args: &[Term], w: &Term, sweep: Term, id: Term) -> Term {
     bind(at, "state", &state_type(), at.proj(sweep.clone(), 1), |state| {
         bind(at, "next", &Type::Int, at.proj(state.clone(), 0), |next| {
-            let partial = line(at, Operation::Partial(prim, index), args);
-            let factors = [w.clone(), slot(at, next.clone())];
-            let product = line(at, Operation::Apply(Prim::MulReal), &factors);
+            let partial = line(at, partial, args);
+            let times = at.int(Operation::Apply(Prim::MulReal).number());
+            let product = line(at, times, &[w.clone(), slot(at, next.clone())]);
             bind(at, "product", &Type::Int, add_int(at, next.clone(), at.int(1)), |second| {
                 let first = append(at, next, partial, at.proj(state, 1));
                 let state = bind(at, "state", &state_type(), first, |state| {
@@ -106,6 +107,11 @@ fn contribution(at: At, prim: Prim, index: usize, args: &[Term], w: &Term, sweep
     })
 }
 
+/// The operations with a number of arguments.
+fn with_arity(arity: usize) -> Vec<Operation> {
+    Operation::all().iter().filter(|op| op.prim().info().params.len() == arity).copied().collect()
+}
+
 /// A Fig. 2 for trace terms: `let x = op(V) in N`, line after line.
 fn evaluate() -> Term {
     let at = At::default();
@@ -113,8 +119,8 @@ fn evaluate() -> Term {
         lambda(at, "count", &Type::Int, |count| {
             lambda(at, "inputs", &array(), |inputs| {
                 let values = bind(at, "values", &array(), zeros(at, at.proj(state.clone(), 0)), |values| {
-                    crate::write::ifold(at, &array(), count.clone(), values, |i, values| {
-                        let x = crate::write::get(at, &Type::Real, inputs, i.clone());
+                    ifold(at, &array(), count.clone(), values, |i, values| {
+                        let x = get(at, &Type::Real, inputs, i.clone());
                         set(at, &Type::Real, values, i, x)
                     })
                 });
@@ -128,10 +134,16 @@ fn evaluate() -> Term {
                     |run, args| {
                         let (lines, id, values) = (args[0].clone(), args[1].clone(), args[2].clone());
                         match_list(at, lines, &line_type(), values.clone(), |line, rest| {
-                            let value = match_line(at, line, |number, args| apply(at, number, args, &values));
-                            bind(at, "y", &Type::Real, value, |y| {
-                                let values = set(at, &Type::Real, values, id.clone(), y);
-                                at.apps(run, [rest, add_int(at, id, at.int(1)), values])
+                            let operation = |number: Term, args: &[Term]| {
+                                let value = apply(at, number, args, &values);
+                                bind(at, "y", &Type::Real, value, |y| {
+                                    set(at, &Type::Real, values.clone(), id.clone(), y)
+                                })
+                            };
+                            let rule = |line| apply_rule(at, line, id.clone(), &values);
+                            let filled = match_line(at, line, operation, rule, values.clone());
+                            bind(at, "values", &array(), filled, |values| {
+                                at.apps(run, [rest, add_int(at, id.clone(), at.int(1)), values])
                             })
                         })
                     },
@@ -142,26 +154,41 @@ fn evaluate() -> Term {
     })
 }
 
-/// ev(op, V): the value of one line.
+/// ev(op, V): the value of one line. Each argument is read as a number and as an integer, whichever the operation takes.
 fn apply(at: At, number: Term, args: &[Term], values: &Term) -> Term {
-    dispatch(at, number, &with_arity(args.len(), |_| true), &|operation| {
-        let numbers: Vec<(Var, Type, Term)> = args
-            .iter()
-            .zip(&operation.prim().info().params)
-            .map(|(arg, ty)| match ty {
-                Type::Int => (Var::fresh("k"), Type::Int, int_of(at, arg.clone())),
-                _ => (Var::fresh("x"), Type::Real, real_of(at, arg.clone(), values.clone())),
-            })
+    let mut lets = Lets::default();
+    let mut read = Vec::new();
+    for arg in args {
+        let real = lets.bind(at, "x", &Type::Real, real_of(at, arg.clone(), values.clone()));
+        read.push((real, lets.bind(at, "k", &Type::Int, int_of(at, arg.clone()))));
+    }
+    let value = dispatch(at, number, &with_arity(args.len()), &|operation| {
+        let params = &operation.prim().info().params;
+        let terms: Vec<Term> = (read.iter().zip(params))
+            .map(|((x, k), ty)| if *ty == Type::Int { k.clone() } else { x.clone() })
             .collect();
-        let terms: Vec<Term> = numbers.iter().map(|(var, _, _)| at.var(var)).collect();
-        let body = match operation {
+        match operation {
             Operation::Apply(prim) => at.prim(prim, terms),
             Operation::Partial(prim, index) => match partials(at, prim, &terms).into_iter().nth(index) {
                 Some(Some(partial)) => partial,
                 _ => gradus_source::bug!("{operation:?} has no partial derivative"),
             },
-        };
-        numbers.into_iter().rev().fold(body, |body, (var, ty, value)| at.bind(&var, ty, value, body))
+        }
+    });
+    lets.wrap(at, value)
+}
+
+/// The values of the results of a rule, the first of which has the slot `id`.
+fn apply_rule(at: At, line: RuleLine, id: Term, values: &Term) -> Term {
+    let real = Type::Real;
+    let numbers = build(at, &real, length(at, &atom_type(), line.atoms.clone()), |i| {
+        real_of(at, get(at, &atom_type(), line.atoms.clone(), i), values.clone())
+    });
+    bind(at, "ys", &array(), at.app(line.apply, numbers), |ys| {
+        ifold(at, &array(), line.count, values.clone(), |j, values| {
+            let y = get(at, &real, ys, j.clone());
+            set(at, &real, values, add_int(at, id, j), y)
+        })
     })
 }
 

@@ -10,31 +10,29 @@
 //! 2. *Symbolic differentiation* (Fig. 6), W.R_V(x. C), of the trace: [`evaluate::DIFFERENTIATE`].
 //! 3. *Ordinary evaluation* (Fig. 2) of the differentiated trace: [`evaluate::EVALUATE`].
 //!
+//! A function with a custom derivative is one more operation: `rule`.
+//!
 //! Nested `rd`: A evaluates an inner one symbolically as part of the outer trace. Here the three steps are programs of the language, so the
 //! outer mode differentiates them like any other.
 
 mod evaluate;
 mod operations;
 mod print;
+mod rule;
 mod term;
 
 use crate::custom::CustomRule;
-use crate::forms::with_variables;
 use crate::mode::{Capabilities, ModeRules};
-use crate::monadic::stateful::{self, Recorded, Stateful};
-use crate::scope::Scope;
+use crate::monadic::stateful::{self, stateful_rules, Recorded, Run, Stateful};
 use crate::vector::array;
-use crate::wrappers::{call, FLATTEN, PRIMAL, SEED, UNFLATTEN};
+use crate::wrappers::{call, FLATTEN, SEED, UNFLATTEN};
 use crate::write::{bind, build, lambda, nil};
-use crate::{Linker, Made, Refusal};
+use crate::{Linker, Made};
 use gradus_core::build::At;
-use gradus_core::{Lambda, Mode, Prim, Term, Type, TypeDecl};
+use gradus_core::{Mode, Prim, Term, Type, TypeDecl};
 use operations::Operation;
-use std::sync::Arc;
 
-pub use term::state_type;
-
-pub use print::{print_trace, TraceLine, TraceValue};
+pub use print::{operation_name, print_lines, print_value, TraceLine, TraceValue};
 
 pub struct Trace;
 
@@ -59,7 +57,7 @@ impl Stateful for Trace {
                 Recorded::Constant { primal, .. } => term::constant(at, primal.clone()),
             })
             .collect();
-        let line = term::line(at, Operation::Apply(prim), &atoms);
+        let line = term::line(at, at.int(Operation::Apply(prim).number()), &atoms);
         (term::slot(at, id.clone()), term::append(at, id, line, at.proj(state, 1)))
     }
 }
@@ -77,9 +75,7 @@ impl ModeRules for Trace {
         Type::tuple([Type::Real, term::atom_type()])
     }
 
-    fn arrow(&self, from: Type, to: Type) -> Type {
-        stateful::arrow(self, from, to)
-    }
+    stateful_rules!();
 
     fn declarations(&self) -> Vec<TypeDecl> {
         term::declarations()
@@ -87,22 +83,6 @@ impl ModeRules for Trace {
 
     fn constant(&self, at: At, x: Term) -> Term {
         bind(at, "x", &Type::Real, x, |x| at.tuple([x.clone(), term::constant(at, x)]))
-    }
-
-    fn primal(&self, at: At, dual: Term) -> Term {
-        at.proj(dual, 0)
-    }
-
-    fn lambda(&self, linker: &Linker, scope: &Scope, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
-        stateful::lambda(self, linker, scope, lambda)
-    }
-
-    fn value(&self, linker: &Linker, scope: &Scope, term: &Term) -> Made<Term> {
-        stateful::value(self, linker, scope, term)
-    }
-
-    fn partial_application(&self, at: At, function: Term, argument: Term) -> Term {
-        stateful::partial_application(self, at, function, argument)
     }
 
     fn helper(&self, name: &str) -> Option<(Type, Term)> {
@@ -126,63 +106,51 @@ impl ModeRules for Trace {
         })
     }
 
-    fn custom(&self, _linker: &Linker, rule: &CustomRule) -> Made<Term> {
-        let construct = "a function with a custom derivative, whose trace would be of another function,";
-        Err(Box::new(Refusal::Construct { mode: Mode::Trace, construct, span: rule.span }))
+    fn custom(&self, linker: &Linker, rule: &CustomRule) -> Made<Term> {
+        rule::custom(linker, rule)
     }
 
     fn pullback(&self, linker: &Linker, from: &Type, to: &Type) -> Made<Term> {
         let at = At::default();
-        let function = linker.image(self, &Type::fun(from.clone(), to.clone()));
-        let result = linker.image(self, to);
-        Ok(lambda(at, "f", &function, |f| {
-            lambda(at, "x", from, |x| {
-                with_variables(at, self, linker, from, x.clone(), |s0, count| {
-                    let run = at.apps(f, [s0, self.initial_state(at, count.clone())]);
-                    bind(at, "run", &stateful::with_state(self, result.clone()), run, |run| {
-                        bind(at, "t", &result, at.proj(run.clone(), 0), |t| {
-                            bind(at, "state", &term::state_type(), at.proj(run, 1), |state| {
-                                let value = call(at, PRIMAL, &MODES, to, [t.clone()]);
-                                let back = lambda(at, "dt", to, |dt| {
-                                    let seeded = |sweep| call(at, SEED, &MODES, to, [t, dt, sweep]);
-                                    differentiate(at, from, x, count, state, seeded)
-                                });
-                                at.tuple([value, back])
-                            })
-                        })
-                    })
+        Ok(stateful::pullback(self, linker, from, to, |run, dt| {
+            let (x, count) = (run.x.clone(), run.count.clone());
+            bind(at, "sweep", &term::sweep_type(), differentiated(at, to, run, dt), |sweep| {
+                let inputs = call(at, FLATTEN, &[], from, [x.clone()]);
+                let values = evaluate::call(at, evaluate::EVALUATE, [at.proj(sweep.clone(), 1), count.clone(), inputs]);
+                bind(at, "values", &array(), values, |values| {
+                    let partials = build(at, &Type::Real, count, |i| {
+                        term::lookup(at, at.proj(sweep, 0), i, at.real(0.0), |atom| term::real_of(at, atom, values))
+                    });
+                    call(at, UNFLATTEN, &[], from, [x, partials])
                 })
             })
         }))
     }
 }
 
-/// Steps 2 and 3 on the trace of a run: the cotangent of the input.
-fn differentiate(at: At, from: &Type, x: Term, count: Term, state: Term, seeded: impl FnOnce(Term) -> Term) -> Term {
-    let last = at.prim(Prim::SubInt, [at.proj(state.clone(), 0), at.int(1)]);
-    let map = term::empty_map(at, at.proj(state.clone(), 0));
-    bind(at, "sweep", &term::sweep_type(), seeded(at.tuple([map, state.clone()])), |sweep| {
-        let swept = evaluate::call(at, evaluate::DIFFERENTIATE, [at.proj(state, 1), last, sweep]);
-        bind(at, "sweep", &term::sweep_type(), swept, |sweep| {
-            let inputs = call(at, FLATTEN, &[], from, [x.clone()]);
-            let values = evaluate::call(at, evaluate::EVALUATE, [at.proj(sweep.clone(), 1), count.clone(), inputs]);
-            bind(at, "values", &array(), values, |values| {
-                let partials = build(at, &Type::Real, count, |i| {
-                    term::lookup(at, at.proj(sweep, 0), i, at.real(0.0), |atom| term::real_of(at, atom, values))
-                });
-                call(at, UNFLATTEN, &[], from, [x, partials])
-            })
-        })
+/// Step 2 on the trace of a run: the cotangents of the slots, and the trace that computes them.
+fn differentiated(at: At, to: &Type, run: Run, dt: Term) -> Term {
+    let last = at.prim(Prim::SubInt, [at.proj(run.state.clone(), 0), at.int(1)]);
+    let map = term::empty_map(at, at.proj(run.state.clone(), 0));
+    let seeded = call(at, SEED, &MODES, to, [run.t, dt, at.tuple([map, run.state.clone()])]);
+    bind(at, "sweep", &term::sweep_type(), seeded, |sweep| {
+        evaluate::call(at, evaluate::DIFFERENTIATE, [at.proj(run.state, 1), last, sweep])
     })
 }
 
-/// `fun f x -> f (variables x) (count x, [])`: the result and the trace of one run.
-pub fn trace_program(linker: &Linker, from: &Type, to: &Type) -> Made<Term> {
+/// The type of [`trace_program`] without its first argument.
+pub fn program_type(linker: &Linker, from: &Type, to: &Type) -> Type {
+    let result = Type::tuple([linker.image(&Trace, to), term::state_type(), term::sweep_type()]);
+    Type::funs([from.clone(), to.clone()], result)
+}
+
+/// `fun f x dt -> (t, trace, differentiated trace)`: what steps 1 and 2 leave of one run.
+pub fn trace_program(linker: &Linker, from: &Type, to: &Type) -> Term {
     let at = At::default();
-    let function = linker.image(&Trace, &Type::fun(from.clone(), to.clone()));
-    Ok(lambda(at, "f", &function, |f| {
-        lambda(at, "x", from, |x| {
-            with_variables(at, &Trace, linker, from, x, |s0, count| at.apps(f, [s0, Trace.initial_state(at, count)]))
+    stateful::run(&Trace, linker, from, to, |run| {
+        lambda(at, "dt", to, |dt| {
+            let (t, state) = (run.t.clone(), run.state.clone());
+            at.tuple([t, state, differentiated(at, to, run, dt)])
         })
-    }))
+    })
 }

@@ -26,7 +26,7 @@ pub fn type_of(linker: &Linker, name: &'static str, modes: &[Mode], types: &[Typ
     if let Some(ty) = forms::type_of(linker, name, modes, types)? {
         return Ok(ty);
     }
-    match helper(name, modes)? {
+    match helper(linker, name, modes, types)? {
         Some((ty, _)) => Ok(ty),
         None => Err(unknown(name, modes, types)),
     }
@@ -43,12 +43,13 @@ pub fn make(linker: &Linker, name: &'static str, modes: &[Mode], types: &[Type])
     if let Some(ty) = forms::type_of(linker, name, modes, types)? {
         return Ok((ty, forms::make(linker, name, modes, types)?));
     }
-    helper(name, modes)?.ok_or_else(|| unknown(name, modes, types))
+    helper(linker, name, modes, types)?.ok_or_else(|| unknown(name, modes, types))
 }
 
-fn helper(name: &str, modes: &[Mode]) -> Made<Option<(Type, Term)>> {
-    match modes {
-        [mode] => Ok(rules(*mode, Span::default())?.helper(name)),
+fn helper(linker: &Linker, name: &str, modes: &[Mode], types: &[Type]) -> Made<Option<(Type, Term)>> {
+    match (modes, types) {
+        ([mode], []) => Ok(rules(*mode, Span::default())?.helper(name)),
+        ([mode], [ty]) => rules(*mode, Span::default())?.helper_at(linker, name, ty),
         _ => Ok(None),
     }
 }

@@ -4,7 +4,7 @@
 //! A member at a declared type or an array type is a global of its own, so that recursive, mutually recursive and nested types
 //! come out as recursive functions. Leaf types, and whole types without reals, are passed over.
 
-use crate::write::{bind, build, build_with_state, get, ifold, length};
+use crate::write::{bind, build, build_with_state, compare_int, get, ifold, length};
 use crate::{Linker, Made};
 use gradus_core::build::At;
 use gradus_core::{Arm, Global, Mode, Prim, Term, Type, TypeBody, TypeName, Var};
@@ -277,15 +277,19 @@ impl Writer<'_> {
         }
         let size = length(at, &elements[0], structures[0].clone());
         bind_size(at, size, |size| {
-            let mut lets = crate::write::Lets::default();
-            let mut arrays = vec![structures[0].clone()];
-            if let [_, other] = structures {
-                let image = elements[1].clone();
-                let checked = at.prim_at(Prim::CheckSize, [image.clone()], [other.clone(), size.clone()]);
-                arrays.push(lets.bind(at, "checked", &Type::array(image), checked));
-            }
+            let differ = match structures {
+                [_, other] => {
+                    let size_of_other = length(at, &elements[1], other.clone());
+                    Some(compare_int(at, Prim::NotEqual, size_of_other, size.clone()))
+                }
+                _ => None,
+            };
+            let mismatch = || {
+                (self.polytypic.mismatch)(self.polytypic, at, &Type::array(element.clone()), structures, acc.clone())
+            };
+            let differ = differ.map(|differ| (differ, mismatch()));
             let items = |i: &Term| -> Vec<Term> {
-                arrays.iter().zip(&elements).map(|(a, t)| get(at, t, a.clone(), i.clone())).collect()
+                structures.iter().zip(&elements).map(|(a, t)| get(at, t, a.clone(), i.clone())).collect()
             };
             let body = match (&self.polytypic.result, acc) {
                 (ResultKind::Structure(modes), _) => {
@@ -319,7 +323,10 @@ impl Writer<'_> {
                 }
                 (ResultKind::Fold(_) | ResultKind::Both(..), None) => bug!("no accumulator"),
             };
-            Ok(lets.wrap(at, body))
+            Ok(match differ {
+                Some((differ, mismatch)) => at.if_(differ, mismatch, body),
+                None => body,
+            })
         })
     }
 }

@@ -76,3 +76,27 @@ fn monadic_gradients_cost_a_constant_factor() {
     }
     println!("{}", table.join("\n"));
 }
+
+/// `checkpoint` keeps the bindings of one block at a time: with sqrt(n) blocks of sqrt(n) steps, the memory of the gradient grows like sqrt(n).
+#[test]
+fn checkpoints_save_memory() {
+    let program = "
+        let chain n x = ifold n (fun i y -> sin y + 0.1 * y) x
+        let plain n x = ifold n (fun i y -> chain n y) x
+        let saved n x = ifold n (fun i y -> checkpoint (chain n) y) x
+        let nested n x = checkpoint (fun z -> ifold n (fun i y -> checkpoint (chain n) y) z) x
+    ";
+    for mode in [Mode::Monadic, Mode::Combinator] {
+        let session = Session::new(program, mode).unwrap_or_else(|e| panic!("{e}"));
+        let run = |text: &str| session.eval(text).unwrap_or_else(|e| panic!("{mode}: {e}"));
+        let peak = |text: &str| run(text).2.peak_memory as f64;
+        let value = |text: &str| crate::session::reals(&run(text).0);
+        assert_eq!(value("grad (plain 20) 0.7"), value("grad (saved 20) 0.7"));
+        assert_eq!(value("grad (plain 20) 0.7"), value("grad (nested 20) 0.7"));
+        let (plain, saved) = (peak("grad (plain 60) 0.7"), peak("grad (saved 60) 0.7"));
+        println!("{mode}: {plain} bytes without checkpoints, {saved} with");
+        assert!(saved * 8.0 < plain, "{mode}: {plain} bytes without checkpoints, {saved} with");
+        let small = peak("grad (saved 30) 0.7");
+        assert!(saved < 3.0 * small, "{mode}: {small} bytes for 900 steps, {saved} for 3600");
+    }
+}

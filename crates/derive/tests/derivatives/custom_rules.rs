@@ -75,3 +75,42 @@ fn rules_on_structures_and_higher_orders() {
         ],
     );
 }
+
+/// A rule is a program, so higher orders follow from it: by differentiating it, or on towers.
+#[test]
+fn rules_at_higher_orders() {
+    let program = "
+        let cube x = x ^ 3
+        derivative cube x dy = 3.0 * x * x * dy
+        let product x y = x * y
+        tangent product x y dx dy = y * dx + x * dy
+        let grow x = exp x
+        tangent grow x dx = grow x * dx
+        let shrink x = exp (-x)
+        derivative shrink x dy = -(shrink x) * dy
+        let wave (x, y) = (sin x * y, cos x)
+        derivative wave (x, y) (a, b) = (a * cos x * y - b * sin x, a * sin x)
+    ";
+    let (sin, cos) = (0.4f64.sin(), 0.4f64.cos());
+    check(
+        program,
+        &[
+            ("taylor 4 cube 2.0", &[8.0, 12.0, 6.0, 1.0, 0.0]),
+            ("taylor 3 (fun x -> product x (cube x)) 1.0", &[1.0, 4.0, 6.0, 4.0]),
+            ("taylor 2 (fun x -> product 3.0 x) 1.0", &[3.0, 3.0, 0.0]),
+            // The rules speak of the functions themselves.
+            ("taylor 4 grow 0.0", &[1.0, 1.0, 0.5, 1.0 / 6.0, 1.0 / 24.0]),
+            ("taylor 3 (fun x -> shrink (2.0 * x)) 0.0", &[1.0, -2.0, 2.0, -4.0 / 3.0]),
+            ("grad (grad (grad grow)) 0.0", &[1.0]),
+            ("diff (grad shrink) 0.0", &[1.0]),
+            ("taylor 2 (fun x -> product 3.0 2.0) 1.0", &[6.0, 0.0, 0.0]),
+            // sin x * x and cos x
+            ("taylor 2 (fun x -> let (a, _) = wave (x, x) in a) 0.4", &[0.4 * sin, sin + 0.4 * cos, cos - 0.2 * sin]),
+            (
+                "grad (fun (x, y) -> let (a, b) = wave (x, y) in a * b) (0.4, 2.0)",
+                &[2.0 * (cos * cos - sin * sin), sin * cos],
+            ),
+            ("grad (fun x -> cube 2.0 + x) 1.0", &[1.0]),
+        ],
+    );
+}

@@ -233,7 +233,6 @@ impl Refusals {
     /// Takes note of a refusal; anything else is a failure.
     fn note(&mut self, error: &gradus::Error, mode: Option<Mode>) -> Result<(), String> {
         match error.reports().next().map(|report| report.code) {
-            Some("E0501") => self.not_offered = Some("is not built yet"),
             Some("E0503") => self.not_offered = Some("has no derivative form of this kind"),
             Some("E0611" | "E0612") if mode.is_some_and(|mode| UNSHARED.contains(&mode)) => {
                 self.not_offered = Some("shares nothing and takes too long here");

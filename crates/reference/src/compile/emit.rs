@@ -7,7 +7,7 @@ use crate::code::{Code, Elements, Group, LiftSite, Op};
 use crate::value::Value;
 use gradus_core::prim::Eval;
 use gradus_core::traverse::with_stack;
-use gradus_core::{Arm, Literal, Prim, Site, Term, TermKind, Type, Var};
+use gradus_core::{Arm, Checked, Literal, Prim, Site, Term, TermKind, Type, Var};
 use gradus_source::Span;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -40,6 +40,7 @@ pub struct Emitter<'a> {
     masks: Vec<Box<[bool]>>,
     lifts: Vec<LiftSite>,
     types: Vec<Type>,
+    checked: Vec<(u32, Checked)>,
 }
 
 impl<'a> Emitter<'a> {
@@ -59,6 +60,7 @@ impl<'a> Emitter<'a> {
             masks: Vec::new(),
             lifts: Vec::new(),
             types: Vec::new(),
+            checked: Vec::new(),
         }
     }
 
@@ -102,6 +104,7 @@ impl<'a> Emitter<'a> {
             masks: self.masks.into(),
             lifts: self.lifts.into(),
             types: self.types.into(),
+            checked: self.checked.into(),
         }
     }
 
@@ -494,6 +497,9 @@ impl<'a> Emitter<'a> {
                 other => gradus_source::bug!("primitive {other:?} has no evaluation"),
             },
         };
+        if let Some(what) = site.checks {
+            self.checked.push((self.ops.len() as u32, what));
+        }
         self.result(op, count, span);
     }
 
