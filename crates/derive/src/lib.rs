@@ -46,6 +46,7 @@ mod dual;
 mod expand;
 mod forms;
 mod forward;
+mod known;
 mod linker;
 pub mod mode;
 mod monadic;
