@@ -38,6 +38,7 @@ mod recursion;
 pub mod refusal;
 pub mod run;
 pub mod simplify;
+mod steps;
 pub mod tangent;
 
 mod compile;

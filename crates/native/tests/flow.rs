@@ -166,9 +166,11 @@ fun f(n: int) -> (real, int) {
     let module = read::module(&text).expect("reads");
     check::module(&module).expect("is well-formed");
     assert_eq!(print::module(&read::module(&print::module(&module)).expect("reads back")), print::module(&module));
-    let code = Executable::new(&module, &[FunctionId(1)], &Backend::C.into()).expect("compiles");
-    for _ in 0..3 {
-        let found = code.call(0, &[Leaf::Int(1_000_000)]).expect("runs");
-        assert_eq!(found, [Leaf::Real(1e6 * (1e6 - 1.0) / 2.0), Leaf::Int(0)]);
+    for backend in Backend::ALL {
+        let code = Executable::new(&module, &[FunctionId(1)], &backend.into()).expect("compiles");
+        for _ in 0..3 {
+            let found = code.call(0, &[Leaf::Int(1_000_000)]).expect("runs");
+            assert_eq!(found, [Leaf::Real(1e6 * (1e6 - 1.0) / 2.0), Leaf::Int(0)]);
+        }
     }
 }

@@ -5,6 +5,8 @@
 
 #![allow(unsafe_code)] // Compiled code knows no Rust: it calls foreign functions with raw pointers to array data.
 
+pub mod boxes;
+pub mod cells;
 pub mod clock;
 pub mod math;
 pub mod memory;

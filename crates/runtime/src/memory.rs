@@ -3,6 +3,7 @@
 //! The C backend has the same in C, in its prelude. Compiled code reads [`Block::holders`], [`Thread::fuel`] and
 //! [`Thread::stack_end`] itself, at the offsets below.
 
+use crate::cells::{self, Cells};
 use crate::slot::{Kind, Limits, Slot};
 use std::alloc::{alloc, dealloc, Layout};
 use std::cell::UnsafeCell;
@@ -17,6 +18,8 @@ pub struct Block {
     /// Of the list in which it is: of the blocks of the running call, or of those that wait for the next use.
     next: *mut Block,
     previous: *mut Block,
+    /// How many elements are boxes.
+    pub(crate) boxes: i64,
 }
 
 /// From a block to its data.
@@ -39,11 +42,12 @@ pub struct Thread {
     /// Steps that are left besides `fuel`.
     rest: i64,
     limits: Limits,
-    /// Bytes of the blocks in `live`.
+    /// Bytes of the blocks in `live`, and of the chunks of cells.
     used: usize,
     live: *mut Block,
     waiting: [*mut Block; CLASSES],
     waiting_bytes: usize,
+    cells: Cells,
 }
 
 const CLASSES: usize = 256;
@@ -100,6 +104,7 @@ thread_local! {
             live: null_mut(),
             waiting: [null_mut(); CLASSES],
             waiting_bytes: 0,
+            cells: Cells::new(),
         }))
     };
 }
@@ -143,8 +148,33 @@ pub extern "C" fn enter() -> *mut Thread {
 pub unsafe extern "C" fn abandon(thread: *mut Thread) {
     unsafe {
         while !(*thread).live.is_null() {
-            free(thread, (*thread).live);
+            recycle(thread, (*thread).live);
         }
+        (*thread).cells.reset();
+    }
+}
+
+/// At the end of a call that had cells.
+///
+/// # Safety
+/// See [`abandon`]; nobody may look at a cell any more.
+pub unsafe extern "C" fn leave(thread: *mut Thread) {
+    unsafe { (*thread).cells.reset() };
+}
+
+pub(crate) unsafe fn cells<'a>(thread: *mut Thread) -> &'a mut Cells {
+    unsafe { &mut (*thread).cells }
+}
+
+/// Counts bytes against the limit.
+pub(crate) unsafe fn charge(thread: *mut Thread, bytes: usize) -> bool {
+    unsafe {
+        let used = (*thread).used.saturating_add(bytes);
+        let fits = used <= (*thread).limits.memory.max(0) as usize;
+        if fits {
+            (*thread).used = used;
+        }
+        fits
     }
 }
 
@@ -180,7 +210,7 @@ pub unsafe extern "C" fn allocate(thread: *mut Thread, bytes: i64) -> *mut Block
     let class = class_of(bytes);
     let bytes = class_bytes(class);
     unsafe {
-        if (*thread).used + bytes > (*thread).limits.memory.max(0) as usize {
+        if !charge(thread, bytes) {
             return null_mut();
         }
         let waiting = &mut (*thread).waiting[class];
@@ -188,6 +218,7 @@ pub unsafe extern "C" fn allocate(thread: *mut Thread, bytes: i64) -> *mut Block
         if block.is_null() {
             block = alloc(layout(bytes)).cast();
             if block.is_null() {
+                (*thread).used -= bytes;
                 return null_mut();
             }
             (*block).bytes = bytes;
@@ -195,8 +226,8 @@ pub unsafe extern "C" fn allocate(thread: *mut Thread, bytes: i64) -> *mut Block
             *waiting = (*block).next;
             (*thread).waiting_bytes -= bytes;
         }
-        (*thread).used += bytes;
         (*block).holders = 1;
+        (*block).boxes = 0;
         (*block).previous = null_mut();
         (*block).next = (*thread).live;
         if !(*block).next.is_null() {
@@ -243,6 +274,16 @@ unsafe fn keep(thread: *mut Thread, block: *mut Block) {
 /// The block must be one of the running call that nobody holds.
 pub unsafe extern "C" fn free(thread: *mut Thread, block: *mut Block) {
     unsafe {
+        if (*block).boxes > 0 {
+            return cells::free_block(thread, block);
+        }
+        recycle(thread, block);
+    }
+}
+
+/// The same without regard to the elements.
+pub(crate) unsafe fn recycle(thread: *mut Thread, block: *mut Block) {
+    unsafe {
         unlink(thread, block);
         keep(thread, block);
     }
@@ -267,7 +308,7 @@ unsafe fn data_of(block: *mut Block) -> *mut u8 {
 }
 
 /// The block of a growing array of `count` elements of `width` bytes, with room for one more; the old block is let go if it is
-/// another. Null if there is no memory.
+/// another. Elements move as they are, boxes too. Null if there is no memory.
 ///
 /// # Safety
 /// The block must be null for no elements yet, or come from here and be held by nobody else.
@@ -281,7 +322,7 @@ pub unsafe extern "C" fn grow(thread: *mut Thread, block: *mut Block, count: i64
         let fresh = allocate(thread, needed.saturating_mul(2));
         if !fresh.is_null() && !block.is_null() {
             std::ptr::copy_nonoverlapping(data_of(block), data_of(fresh), used as usize);
-            free(thread, block);
+            recycle(thread, block);
         }
         fresh
     }

@@ -4,12 +4,8 @@ use super::cells::is_box;
 use super::emit::Emitter;
 use crate::flow::*;
 use crate::ownership::Ownership;
+use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
 use gradus_source::Span;
-
-/// Iterations between looks at the limits.
-const CHUNK: i64 = 1 << 16;
-/// A loop of at most so many iterations is as good as straight-line code.
-const FEW: i64 = 64;
 
 impl Emitter<'_> {
     /// The state variables, initialised; the names of the variables that hold the state between iterations.
@@ -57,7 +53,13 @@ impl Emitter<'_> {
         }
         let l = split.as_ref().map_or(l, |(_, rest)| rest);
         // Steps are counted for many iterations at once, so that an inner loop has nothing else to do.
-        let few = matches!(l.count, Atom::Int(n) if n <= FEW);
+        let bounded = is_bounded(l);
+        if bounded {
+            self.line(&format!("if (GR_RARE({count} > {LARGE})) {{"));
+            self.line(&format!("  GR_STEPS({count}, {place});"));
+            self.line("}");
+        }
+        let few = bounded || matches!(l.count, Atom::Int(n) if n <= FEW);
         let (start, end) =
             if few { ("0".to_string(), count.clone()) } else { (format!("{index}_from"), format!("{index}_to")) };
         if !few {

@@ -9,6 +9,10 @@ use gradus_runtime::memory::DATA;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 
+fn is_box(scalar: Scalar) -> bool {
+    matches!(scalar, Scalar::Box(_))
+}
+
 impl Emitter<'_, '_, '_> {
     /// The product of numbers that are not negative; more than any machine has if it does not fit.
     fn size(&mut self, dims: &[Value], unit: i64) -> Value {
@@ -51,10 +55,11 @@ impl Emitter<'_, '_, '_> {
         }
     }
 
-    /// A new array, of which nothing is set.
+    /// A new array, of which nothing is set; boxes are nil.
     pub(super) fn new_array(&mut self, dims: Vec<Value>, scalar: Scalar, span: Span) -> Array {
         let bytes = self.size(&dims, width(scalar));
-        let block = self.runtime("gradus_allocate", &[self.thread, bytes]);
+        let allocate = if is_box(scalar) { "gradus_allocate_boxes" } else { "gradus_allocate" };
+        let block = self.runtime(allocate, &[self.thread, bytes]);
         self.require(block, None, span, Kind::Memory);
         let data = self.b.ins().iadd_imm_s(block, DATA);
         Array { data, block, dims, scalar }
@@ -104,7 +109,8 @@ impl Emitter<'_, '_, '_> {
         self.b.switch_to_block(shared);
         self.b.seal_block(shared);
         let bytes = self.bytes(&array.dims, array.scalar);
-        let fresh = self.runtime("gradus_copy", &[self.thread, array.data, bytes]);
+        let copy = if is_box(array.scalar) { "gradus_copy_boxes" } else { "gradus_copy" };
+        let fresh = self.runtime(copy, &[self.thread, array.data, bytes]);
         self.require(fresh, None, span, Kind::Memory);
         self.let_go(array.block);
         let data = self.b.ins().iadd_imm_s(fresh, DATA);
@@ -117,9 +123,9 @@ impl Emitter<'_, '_, '_> {
     /// An operand that the operation takes over: handed on if this is its last use, held once more otherwise.
     pub(super) fn take(&mut self, atom: Atom, ownership: &mut Ownership) -> Vec<Value> {
         let parts = self.parts(atom);
-        if let Some(var) = atom.var().filter(|v| v.ty.is_array()) {
+        if let Some(var) = atom.var().filter(|v| v.ty.is_counted()) {
             if !ownership.hands_on(var) {
-                self.hold(parts[1]);
+                self.hold_parts(var.ty, &parts);
             }
         }
         parts
@@ -152,7 +158,8 @@ impl Emitter<'_, '_, '_> {
         let count = self.count(&array.dims);
         match array.scalar {
             Scalar::Bool => self.runtime_effect("gradus_fill_bools", &[array.data, count, value]),
-            Scalar::Int | Scalar::Box(_) => self.runtime_effect("gradus_fill", &[array.data, count, value]),
+            Scalar::Int => self.runtime_effect("gradus_fill", &[array.data, count, value]),
+            Scalar::Box(_) => self.runtime_effect("gradus_fill_boxes", &[array.data, count, value]),
             Scalar::Real => {
                 let bits = self.b.ins().bitcast(types::I64, plain(), value);
                 self.runtime_effect("gradus_fill", &[array.data, count, bits]);
@@ -165,20 +172,38 @@ impl Emitter<'_, '_, '_> {
         let address = self.address(array, index);
         if value.ty().is_array() {
             let from = self.parts(value)[0];
-            let bytes = self.bytes(&array.dims[index.len()..], array.scalar);
-            self.runtime_effect("gradus_move", &[address, from, bytes]);
+            self.copy_row(address, from, &array.dims[index.len()..], array.scalar);
+        } else if is_box(array.scalar) {
+            let value = self.number(value);
+            self.hold_cell(value);
+            self.put(address, value);
         } else {
             let value = self.number(value);
             self.b.ins().store(plain(), value, address, 0);
         }
     }
 
+    /// Copies a row to an address.
+    pub(super) fn copy_row(&mut self, to: Value, from: Value, dims: &[Value], scalar: Scalar) {
+        if is_box(scalar) {
+            let count = self.count(dims);
+            self.runtime_effect("gradus_put_all", &[self.thread, to, from, count]);
+        } else {
+            let bytes = self.bytes(dims, scalar);
+            self.runtime_effect("gradus_move", &[to, from, bytes]);
+        }
+    }
+
     /// Adds an array to the row at an index.
-    pub(super) fn add_rows(&mut self, array: &Array, index: &[Value], value: Atom) {
+    pub(super) fn add_rows(&mut self, array: &Array, index: &[Value], value: Atom, span: Span) {
         let address = self.address(array, index);
         let from = self.parts(value)[0];
         let count = self.count(&array.dims[index.len()..]);
-        self.runtime_effect("gradus_add", &[address, from, count]);
+        if is_box(array.scalar) {
+            self.merge_rows(address, from, count, value.ty(), span);
+        } else {
+            self.runtime_effect("gradus_add", &[address, from, count]);
+        }
     }
 
     /// Arrays are regular: fails unless the rows have the same shape.

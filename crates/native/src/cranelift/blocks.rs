@@ -1,12 +1,13 @@
 //! Statements as Cranelift code.
 
-use super::emit::{args, machine_types, plain, Array, Emitter, Held};
+use super::emit::{args, machine_type, machine_types, plain, Array, Emitter, Held};
 use crate::flow::*;
 use crate::ownership::Ownership;
 use cranelift_codegen::ir::types::Type as MachineType;
-use cranelift_codegen::ir::{types, InstBuilder, Value};
+use cranelift_codegen::ir::{InstBuilder, Value};
 use gradus_core::traverse::with_stack;
 use gradus_runtime::slot::Kind;
+use gradus_source::Span;
 
 impl Emitter<'_, '_, '_> {
     /// Writes a block; gives the machine values of its results, which the caller holds. `params` are arrays that it takes over.
@@ -14,21 +15,21 @@ impl Emitter<'_, '_, '_> {
         with_stack(|| {
             let (mut ownership, unused) = Ownership::new(block, params);
             for var in unused {
-                self.drop_array(var);
+                self.drop_var(var);
             }
             for (at, stmt) in block.stmts.iter().enumerate() {
                 ownership.start(at, stmt);
                 self.stmt(stmt, &mut ownership);
                 for var in ownership.end() {
-                    self.drop_array(var);
+                    self.drop_var(var);
                 }
             }
             let mut results = Vec::new();
             for result in &block.results {
                 let parts = self.parts(*result);
-                if let Some(var) = result.var().filter(|v| v.ty.is_array()) {
+                if let Some(var) = result.var().filter(|v| v.ty.is_counted()) {
                     if !ownership.gives(var) {
-                        self.hold(parts[1]);
+                        self.hold_parts(var.ty, &parts);
                     }
                 }
                 results.push(parts);
@@ -37,9 +38,9 @@ impl Emitter<'_, '_, '_> {
         })
     }
 
-    fn drop_array(&mut self, var: Var) {
-        let array = self.array(var);
-        self.let_go(array.block);
+    fn drop_var(&mut self, var: Var) {
+        let parts = self.parts(var.into());
+        self.drop_parts(var.ty, &parts);
     }
 
     pub(super) fn numbers(&mut self, atoms: &[Atom]) -> Vec<Value> {
@@ -88,6 +89,9 @@ impl Emitter<'_, '_, '_> {
                     self.bind_array(*y, Array { data, block: array.block, dims, scalar: array.scalar });
                 } else {
                     let value = self.load_element(&array, &index);
+                    if y.ty.is_counted() && ownership.holds(*y) {
+                        self.hold_cell(value);
+                    }
                     self.bind_number(*y, value);
                 }
             }
@@ -106,6 +110,20 @@ impl Emitter<'_, '_, '_> {
                 self.fill(&array, value);
                 self.bind_array(*y, array);
             }
+            (Op::Cell { tag, fields, .. }, [y]) => {
+                let cell = self.cell(*tag, fields, ownership, span);
+                self.bind_number(*y, cell);
+            }
+            (Op::Tag { cell }, [y]) => {
+                let cell = self.number(*cell);
+                let tag = self.tag(cell);
+                self.bind_number(*y, tag);
+            }
+            (Op::Unpack { cell, .. }, binds) => self.unpack(*cell, binds, ownership),
+            (Op::Digits { value }, [y]) => {
+                let array = self.digits(*value, *y, span);
+                self.bind_array(*y, array);
+            }
             (Op::Literal { items, ty }, [y]) => {
                 let array = self.literal(items, *ty, span);
                 self.bind_array(*y, array);
@@ -119,7 +137,7 @@ impl Emitter<'_, '_, '_> {
             (Op::While(l), binds) => self.while_loop(l, binds, ownership, span),
             (Op::Call { function, args }, binds) => self.call(*function, args, binds),
             (Op::Open { init }, [acc]) => self.open(*init, *acc, ownership, span),
-            (Op::Add { acc, index, value }, []) => self.add(*acc, index, *value),
+            (Op::Add { acc, index, value }, []) => self.add(*acc, index, *value, span),
             (Op::Freeze { acc }, [y]) => match self.held(*acc) {
                 Held::Array(array) => self.bind_array(*y, array),
                 Held::Sum(variable) => {
@@ -127,7 +145,7 @@ impl Emitter<'_, '_, '_> {
                     self.bind_number(*y, value);
                 }
                 Held::SumAt(address) => {
-                    let value = self.b.ins().load(types::F64, plain(), address, 0);
+                    let value = self.b.ins().load(machine_type(y.ty.scalar), plain(), address, 0);
                     self.bind_number(*y, value);
                 }
                 Held::Number(_) => gradus_source::bug!("{} is no accumulator", acc.name),
@@ -141,30 +159,30 @@ impl Emitter<'_, '_, '_> {
         self.stmt(stmt, &mut Ownership::none());
     }
 
-    fn open(&mut self, init: Atom, acc: Var, ownership: &mut Ownership, span: gradus_source::Span) {
+    fn open(&mut self, init: Atom, acc: Var, ownership: &mut Ownership, span: Span) {
         if acc.ty.is_array() {
             let parts = self.take(init, ownership);
             let Held::Array(array) = Held::of(acc.ty, &parts) else { gradus_source::bug!("no array to open") };
             let array = self.own(array, span);
             return self.bind_array(acc, array);
         }
-        let value = self.number(init);
+        let value = self.take(init, ownership)[0];
         if self.shared_sums.contains(&acc) {
             let address = self.room(8);
             self.b.ins().store(plain(), value, address, 0);
             self.held.insert(acc, Held::SumAt(address));
         } else {
-            let variable = self.b.declare_var(types::F64);
+            let variable = self.b.declare_var(machine_type(acc.ty.scalar));
             self.b.def_var(variable, value);
             self.held.insert(acc, Held::Sum(variable));
         }
     }
 
-    fn add(&mut self, acc: Var, index: &[Atom], value: Atom) {
+    fn add(&mut self, acc: Var, index: &[Atom], value: Atom, span: Span) {
         match self.held(acc) {
             Held::Array(array) if value.ty().is_array() => {
                 let index = self.numbers(index);
-                self.add_rows(&array, &index, value);
+                self.add_rows(&array, &index, value, span);
             }
             _ => {
                 let value = self.number(value);
@@ -178,7 +196,14 @@ impl Emitter<'_, '_, '_> {
         let address = match self.held(acc) {
             Held::Sum(variable) => {
                 let before = self.b.use_var(variable);
-                let sum = self.b.ins().fadd(before, value);
+                let sum = match acc.ty.shape() {
+                    None => self.b.ins().fadd(before, value),
+                    shape => {
+                        let sum = self.merged(shape, before, value);
+                        self.drop_cell(before);
+                        sum
+                    }
+                };
                 return self.b.def_var(variable, sum);
             }
             Held::SumAt(address) => address,
@@ -188,7 +213,11 @@ impl Emitter<'_, '_, '_> {
             }
             Held::Number(_) => gradus_source::bug!("{} is no accumulator", acc.name),
         };
-        let before = self.b.ins().load(types::F64, plain(), address, 0);
+        let before = self.b.ins().load(machine_type(acc.ty.scalar), plain(), address, 0);
+        if acc.ty.shape().is_some() {
+            let sum = self.merged(acc.ty.shape(), before, value);
+            return self.put(address, sum);
+        }
         let sum = self.b.ins().fadd(before, value);
         self.b.ins().store(plain(), sum, address, 0);
     }

@@ -11,6 +11,7 @@ use cranelift_codegen::Context;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module as _, ModuleError};
+use gradus_runtime::boxes::Shapes;
 use gradus_runtime::memory;
 use gradus_runtime::slot::Entry;
 use gradus_source::Diagnostic;
@@ -44,11 +45,15 @@ impl CompileError {
 }
 
 /// The memory of the code; freed when nobody can call it any more.
-struct Loaded(Mutex<Option<JITModule>>);
+struct Loaded {
+    module: Mutex<Option<JITModule>>,
+    /// The code has its address.
+    _shapes: Box<Shapes>,
+}
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        let module = self.0.get_mut().unwrap_or_else(|e| e.into_inner()).take();
+        let module = self.module.get_mut().unwrap_or_else(|e| e.into_inner()).take();
         if let Some(module) = module {
             // Its functions are called only through the `Code` that owns this.
             unsafe { module.free_memory() };
@@ -75,9 +80,6 @@ fn new_module() -> Result<JITModule, CompileError> {
 
 /// Compiles a module; `entries` are the functions to be called from outside.
 pub fn compile(module: &Module, entries: &[FunctionId]) -> Result<Code, CompileError> {
-    if !module.shapes.is_empty() {
-        return Err(CompileError::Function { reason: "it uses values on the heap".into() });
-    }
     let mut linker = Linker {
         jit: new_module()?,
         module,
@@ -85,6 +87,7 @@ pub fn compile(module: &Module, entries: &[FunctionId]) -> Result<Code, CompileE
         imports: FxHashMap::default(),
         places: Default::default(),
         recursive: recursion::recursive(module),
+        shapes: Box::new(super::cells::shapes(module)),
     };
     for (id, function) in module.functions.iter().enumerate() {
         let signature = linker.signature(function);
@@ -107,7 +110,7 @@ pub fn compile(module: &Module, entries: &[FunctionId]) -> Result<Code, CompileE
         context.func.signature = signature.clone();
         let name = format!("gradus_entry_{number}");
         let func = linker.jit.declare_function(&name, Linkage::Export, &signature).map_err(refused)?;
-        let can_fail = recursion::can_fail(module, *id);
+        let can_fail = !module.shapes.is_empty() || recursion::can_fail(module, *id);
         define(&mut linker, &mut context, &mut shared, func, |emitter, params| {
             emitter.entry(*id, params[0], params[1], can_fail)
         })?;
@@ -127,7 +130,7 @@ pub fn compile(module: &Module, entries: &[FunctionId]) -> Result<Code, CompileE
         release: memory::release,
         set_limits: memory::set_limits,
         places: linker.places,
-        _owner: Box::new(Loaded(Mutex::new(Some(linker.jit)))),
+        _owner: Box::new(Loaded { module: Mutex::new(Some(linker.jit)), _shapes: linker.shapes }),
     })
 }
 

@@ -9,6 +9,7 @@ use cranelift_codegen::ir::{
 use cranelift_frontend::{FunctionBuilder, Variable};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module as _};
+use gradus_runtime::boxes::Shapes;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -99,6 +100,8 @@ pub(super) struct Linker<'a> {
     pub(super) imports: FxHashMap<&'static str, FuncId>,
     pub(super) places: Places,
     pub(super) recursive: Vec<bool>,
+    /// What entry points need to know of the program's cells.
+    pub(super) shapes: Box<Shapes>,
 }
 
 impl Linker<'_> {
@@ -254,7 +257,7 @@ impl Emitter<'_, '_, '_> {
     }
 
     pub(super) fn call(&mut self, function: FunctionId, operands: &[Atom], binds: &[Var]) {
-        let mut values = vec![self.thread];
+        let mut values = Vec::new();
         for operand in operands {
             match operand.var().map(|v| self.held(v)) {
                 Some(Held::SumAt(address)) => values.push(address),
@@ -267,15 +270,7 @@ impl Emitter<'_, '_, '_> {
         let parts: Vec<Vec<types::Type>> = binds.iter().map(|v| machine_types(v.ty)).collect();
         let count: usize = parts.iter().map(Vec::len).sum();
         let room = if count == 0 { self.b.ins().iconst(types::I64, 0) } else { self.room(8 * count as u32) };
-        values.push(room);
-        let id = self.linker.functions[function.0];
-        let reference = self.reference(id);
-        let call = self.b.ins().call(reference, &values);
-        let code = self.b.inst_results(call)[0];
-        let on = self.b.create_block();
-        self.b.ins().brif(code, self.fail, &[BlockArg::Value(code)], on, &[]);
-        self.b.switch_to_block(on);
-        self.b.seal_block(on);
+        self.call_raw(function, values, room);
         let mut offset = 0;
         for (var, types) in binds.iter().zip(parts) {
             let mut values = Vec::new();
@@ -286,6 +281,20 @@ impl Emitter<'_, '_, '_> {
             let held = Held::of(var.ty, &values);
             self.held.insert(*var, held);
         }
+    }
+
+    /// Calls a function with machine values; its results are in the room afterwards.
+    pub(super) fn call_raw(&mut self, function: FunctionId, mut values: Vec<Value>, room: Value) {
+        values.insert(0, self.thread);
+        values.push(room);
+        let id = self.linker.functions[function.0];
+        let reference = self.reference(id);
+        let call = self.b.ins().call(reference, &values);
+        let code = self.b.inst_results(call)[0];
+        let on = self.b.create_block();
+        self.b.ins().brif(code, self.fail, &[BlockArg::Value(code)], on, &[]);
+        self.b.switch_to_block(on);
+        self.b.seal_block(on);
     }
 
     pub(super) fn held(&self, var: Var) -> Held {

@@ -18,13 +18,28 @@ impl Emitter<'_, '_, '_> {
         self.thread = if can_fail { self.runtime("gradus_enter", &[]) } else { self.b.ins().iconst(types::I64, 0) };
         let mut operands: Vec<Atom> = Vec::new();
         for (i, param) in function.params.iter().enumerate() {
-            let held = self.input(param.ty, inputs, i as i32 * SLOT);
+            let at = i as i32 * SLOT;
+            let held = match param.ty.shape() {
+                None => self.input(param.ty, inputs, at),
+                Some(shape) => {
+                    let slot = self.b.ins().iadd_imm_s(inputs, i64::from(at));
+                    let parts = self.input_boxes(param.ty, shape, slot);
+                    Held::of(param.ty, &parts)
+                }
+            };
             self.held.insert(*param, held);
             operands.push((*param).into());
         }
         let binds: Vec<Var> = function.results.iter().map(|t| Var::fresh("result", *t)).collect();
         self.call(id, &operands, &binds);
+        for param in function.params.iter().filter(|v| v.ty.shape().is_some()) {
+            let parts = self.parts((*param).into());
+            self.drop_parts(param.ty, &parts);
+        }
         self.outputs(function, &binds, outputs);
+        if !module.shapes.is_empty() {
+            self.runtime_effect("gradus_leave", &[self.thread]);
+        }
         let fine = self.b.ins().iconst(types::I32, 0);
         self.b.ins().return_(&[fine]);
 
@@ -62,7 +77,7 @@ impl Emitter<'_, '_, '_> {
     fn outputs(&mut self, function: &Function, binds: &[Var], outputs: Value) {
         let span = function.body.stmts.last().map_or(Span::default(), |s| s.span);
         let mut settled = Vec::new();
-        for var in binds.iter().filter(|v| v.ty.is_array()) {
+        for var in binds.iter().filter(|v| v.ty.is_array() && v.ty.shape().is_none()) {
             let array = self.array(*var);
             let bytes = self.bytes(&array.dims, array.scalar);
             let block = self.runtime("gradus_settle", &[self.thread, array.block, array.data, bytes]);
@@ -72,6 +87,15 @@ impl Emitter<'_, '_, '_> {
         let mut settled = settled.into_iter();
         for (i, var) in binds.iter().enumerate() {
             let at = i as i32 * SLOT;
+            if let Some(shape) = var.ty.shape() {
+                let slot = self.b.ins().iadd_imm_s(outputs, i64::from(at));
+                let parts = self.parts((*var).into());
+                self.output_boxes(var.ty, shape, &parts, slot);
+                if var.ty.is_array() {
+                    self.let_go(parts[1]);
+                }
+                continue;
+            }
             match self.held(*var) {
                 Held::Array(array) => {
                     let block = settled.next().unwrap_or(array.block);

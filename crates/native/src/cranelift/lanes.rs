@@ -1,9 +1,10 @@
 //! Loops in vector lanes, after their [`Plan`].
 
 use super::emit::{machine_type, plain, Array, Emitter, Held};
+use super::math;
 use super::plan::Plan;
-use super::{loops, math};
 use crate::flow::*;
+use crate::steps::CHUNK;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::types::{F64, F64X2, I64, I64X2};
 use cranelift_codegen::ir::{BlockArg, Endianness, InstBuilder, MemFlagsData, Value};
@@ -52,8 +53,15 @@ fn cast() -> MemFlagsData {
 
 impl Emitter<'_, '_, '_> {
     /// The part of a loop that fills whole steps of pairs; gives the index from which single iterations go on. `flat` are the
-    /// arrays that are collected.
-    pub(super) fn lanes(&mut self, l: &For, plan: &Plan<'_>, count: Value, flat: &[Array], span: Span) -> Value {
+    /// arrays that are collected; `steps` says where steps are counted, if they are.
+    pub(super) fn lanes(
+        &mut self,
+        l: &For,
+        plan: &Plan<'_>,
+        count: Value,
+        flat: &[Array],
+        steps: Option<Span>,
+    ) -> Value {
         let step = 2 * plan.pairs as i64;
         let zero = self.b.ins().iconst(I64, 0);
         let positive = self.b.ins().smax(count, zero);
@@ -79,7 +87,7 @@ impl Emitter<'_, '_, '_> {
                 }
             }
         }
-        let longest = if plan.phases > 1 { STRIP } else { loops::CHUNK };
+        let longest = if plan.phases > 1 { STRIP } else { CHUNK };
         let (strip, at) = self.block_with(&[I64]);
         let over = self.b.create_block();
         self.b.ins().brif(main, strip, &[BlockArg::Value(zero)], over, &[]);
@@ -88,7 +96,9 @@ impl Emitter<'_, '_, '_> {
         let left = self.b.ins().isub(main, start);
         let most = self.b.ins().iconst(I64, longest);
         let length = self.b.ins().smin(left, most);
-        self.charge(length, span);
+        if let Some(span) = steps {
+            self.charge(length, span);
+        }
         for phase in 0..plan.phases {
             let (body, offsets) = self.block_with(&[I64]);
             self.go_on(body, &[BlockArg::Value(zero)]);

@@ -4,16 +4,12 @@ use super::emit::{args, plain, width, Array, Emitter, Held};
 use super::plan;
 use crate::flow::*;
 use crate::ownership::Ownership;
+use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, InstBuilder, Value};
 use gradus_runtime::memory::DATA;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
-
-/// Iterations between looks at the limits.
-pub(super) const CHUNK: i64 = 1 << 16;
-/// A loop of at most so many iterations is as good as straight-line code.
-const FEW: i64 = 64;
 
 impl Emitter<'_, '_, '_> {
     /// The machine values of a loop's first state, taken over.
@@ -42,7 +38,11 @@ impl Emitter<'_, '_, '_> {
                 state.extend(self.zeros(array.ty.rank as usize + 1));
             }
         }
-        let few = matches!(l.count, Atom::Int(n) if n <= FEW);
+        let bounded = is_bounded(l);
+        if bounded {
+            self.charge_large(count, span);
+        }
+        let few = bounded || matches!(l.count, Atom::Int(n) if n <= FEW);
         let plan = plan::plan(l);
         let zero = self.b.ins().iconst(types::I64, 0);
         let start = match &plan {
@@ -56,7 +56,7 @@ impl Emitter<'_, '_, '_> {
                     });
                 }
                 let flat: Vec<Array> = flat.iter().flatten().cloned().collect();
-                self.lanes(l, plan, count, &flat, span)
+                self.lanes(l, plan, count, &flat, (!bounded).then_some(span))
             }
         };
         let ends = self.counted(start, count, few || plan.is_some(), &state, span, |e, index, values| {
@@ -94,9 +94,22 @@ impl Emitter<'_, '_, '_> {
         }
     }
 
+    /// Counts the steps of a bounded loop before it runs, if they are many.
+    fn charge_large(&mut self, count: Value, span: Span) {
+        let (many, on) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(many);
+        let large = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, count, LARGE);
+        self.b.ins().brif(large, many, &[], on, &[]);
+        self.b.switch_to_block(many);
+        self.b.seal_block(many);
+        self.charge(count, span);
+        self.go_on(on, &[]);
+        self.b.seal_block(on);
+    }
+
     /// Iterations from `start` to before `count`. `write` writes one, given its index and the state, and gives the next state; the
     /// result is the last. The steps of a loop that is known to have `few` are not counted.
-    fn counted(
+    pub(super) fn counted(
         &mut self,
         start: Value,
         count: Value,
@@ -173,7 +186,7 @@ impl Emitter<'_, '_, '_> {
         let bytes = self.bytes(&values[2..], ty.scalar);
         let offset = self.b.ins().imul(index, bytes);
         let to = self.b.ins().iadd(values[0], offset);
-        self.runtime_effect("gradus_move", &[to, row[0], bytes]);
+        self.copy_row(to, row[0], &values[2..], ty.scalar);
         self.let_go(row[1]);
         let dims = [&[count], &values[2..]].concat();
         Array { data: values[0], block: values[1], dims, scalar: ty.scalar }
@@ -252,13 +265,14 @@ impl Emitter<'_, '_, '_> {
         } else {
             self.b.ins().iconst(types::I64, width(ty.scalar))
         };
-        let block = self.runtime("gradus_grow", &[self.thread, own[1], done, bytes]);
+        let grow = if ty.shape().is_some() { "gradus_grow_boxes" } else { "gradus_grow" };
+        let block = self.runtime(grow, &[self.thread, own[1], done, bytes]);
         self.require(block, None, span, Kind::Memory);
         let data = self.b.ins().iadd_imm_s(block, DATA);
         let offset = self.b.ins().imul(done, bytes);
         let to = self.b.ins().iadd(data, offset);
         if row_ty.is_array() {
-            self.runtime_effect("gradus_move", &[to, row[0], bytes]);
+            self.copy_row(to, row[0], &row_dims, ty.scalar);
             self.let_go(row[1]);
         } else {
             self.b.ins().store(plain(), row[0], to, 0);

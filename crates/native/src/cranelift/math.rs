@@ -6,7 +6,7 @@ use cranelift_codegen::ir::types::{Type, F64, I32, I64, I8};
 use gradus_core::prim::math;
 use gradus_core::Prim;
 use gradus_runtime::math::{map, map2, BINARY, UNARY};
-use gradus_runtime::memory;
+use gradus_runtime::{boxes, cells, memory};
 
 extern "C" fn powi(x: f64, k: i64) -> f64 {
     math::powi(x, k)
@@ -68,6 +68,17 @@ fn symbols() -> impl Iterator<Item = Symbol> {
         "gradus_fill_bools" = memory::fill_bools, (I64, I64, I8) -> None;
         "gradus_move" = memory::move_bytes, (I64, I64, I64) -> None;
         "gradus_add" = memory::add, (I64, I64, I64) -> None;
+        "gradus_leave" = memory::leave, (I64) -> None;
+        "gradus_new_cell" = cells::new, (I64, I64) -> Some(I64);
+        "gradus_free_cell" = cells::free_last, (I64, I64) -> None;
+        "gradus_allocate_boxes" = cells::allocate, (I64, I64) -> Some(I64);
+        "gradus_put_all" = cells::put_all, (I64, I64, I64, I64) -> None;
+        "gradus_copy_boxes" = cells::copy, (I64, I64, I64) -> Some(I64);
+        "gradus_grow_boxes" = cells::grow, (I64, I64, I64, I64) -> Some(I64);
+        "gradus_fill_boxes" = cells::fill, (I64, I64, I64) -> None;
+        "gradus_digits" = cells::digits, (F64, I64) -> Some(I64);
+        "gradus_input_boxes" = boxes::input, (I64, I64, I64, I64, I64, I64) -> Some(I32);
+        "gradus_output_boxes" = boxes::output, (I64, I64, I64, I64, I64, I64) -> Some(I32);
         "gradus_map" = map, (I64, I64, I64) -> None;
         "gradus_map2" = map2, (I64, I64, I64, I64) -> None;
     };

@@ -6,6 +6,7 @@
 
 mod arrays;
 mod blocks;
+mod cells;
 mod compile;
 mod emit;
 mod entry;

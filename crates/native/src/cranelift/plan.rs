@@ -47,7 +47,7 @@ fn role(stmt: &Stmt) -> Option<Role> {
     Some(match &stmt.op {
         Op::Check { .. } => Role::Check,
         Op::Dim { .. } => Role::Cheap,
-        Op::Get { .. } if stmt.binds.iter().all(|v| !v.ty.is_array()) => Role::Cheap,
+        Op::Get { .. } if stmt.binds.iter().all(|v| !v.ty.is_counted()) => Role::Cheap,
         Op::Scalar { prim, args } => match prim {
             _ if math::kernel_of(*prim).is_some() => Role::Function,
             Prim::PowRealInt if !matches!(args[..], [_, Atom::Int(k)] if k.unsigned_abs() <= SMALL_POWER) => {
@@ -60,14 +60,14 @@ fn role(stmt: &Stmt) -> Option<Role> {
         },
         Op::Select { .. } if real => Role::Lanes,
         Op::Select { .. } => Role::Cheap,
-        Op::Copy { value } | Op::Stop { value } if !value.ty().is_array() => {
+        Op::Copy { value } | Op::Stop { value } if !value.ty().is_counted() => {
             if real {
                 Role::Lanes
             } else {
                 Role::Cheap
             }
         }
-        Op::Add { acc, index, .. } if index.len() == acc.ty.rank as usize => Role::Add,
+        Op::Add { acc, index, .. } if acc.ty.is_real() && index.len() == acc.ty.rank as usize => Role::Add,
         _ => return None,
     })
 }
@@ -77,7 +77,8 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
     if !l.carried.is_empty() || matches!(l.count, Atom::Int(n) if n < 8) {
         return None;
     }
-    if l.body.results.iter().any(|a| a.ty().is_array() || a.ty().scalar == Scalar::Bool) {
+    let plain = |a: &Atom| matches!(a.ty().scalar, Scalar::Real | Scalar::Int) && !a.ty().is_array();
+    if !l.body.results.iter().all(plain) {
         return None;
     }
     let mut plan = Plan {

@@ -1,0 +1,231 @@
+//! Boxes as Cranelift code: cells and their fields, holding and letting go, sums of boxes.
+
+use super::emit::{args, machine_type, plain, Array, Emitter, Held};
+use crate::flow::*;
+use crate::ownership::Ownership;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{types, BlockArg, InstBuilder, Value};
+use gradus_runtime::boxes::{Field, Kind as FieldKind, Shapes};
+use gradus_runtime::cells::{immediate, TAG_OFFSET, WORDS_OFFSET};
+use gradus_runtime::slot::Kind;
+use gradus_source::Span;
+
+/// The cells of a program, for those that write them out and read them in.
+pub(super) fn shapes(module: &Module) -> Shapes {
+    let fields = |types: &Vec<Type>| {
+        let layout = CellLayout::of(types);
+        let field = |(ty, place): (&Type, &Place)| Field {
+            kind: match ty.scalar {
+                Scalar::Real | Scalar::Int => FieldKind::Word,
+                Scalar::Bool => FieldKind::Bool,
+                Scalar::Box(shape) => FieldKind::Box(shape.0 as usize),
+            },
+            rank: ty.rank as usize,
+            at: place.at,
+            rest: place.rest,
+        };
+        types.iter().zip(&layout.places).map(field).collect()
+    };
+    Shapes(module.shapes.iter().map(|shape| shape.cells.iter().map(fields).collect()).collect())
+}
+
+fn offset(word: usize) -> i32 {
+    WORDS_OFFSET + 8 * word as i32
+}
+
+impl Emitter<'_, '_, '_> {
+    /// Holds an array or a box once more.
+    pub(super) fn hold_parts(&mut self, ty: Type, parts: &[Value]) {
+        if ty.is_array() {
+            self.hold(parts[1]);
+        } else {
+            self.hold_cell(parts[0]);
+        }
+    }
+
+    pub(super) fn drop_parts(&mut self, ty: Type, parts: &[Value]) {
+        if ty.is_array() {
+            self.let_go(parts[1]);
+        } else {
+            self.drop_cell(parts[0]);
+        }
+    }
+
+    /// Goes to a new block if this is a cell; the other block is where both ways meet.
+    fn if_cell(&mut self, cell: Value) -> cranelift_codegen::ir::Block {
+        let (yes, on) = (self.b.create_block(), self.b.create_block());
+        let bit = self.b.ins().band_imm_s(cell, 1);
+        self.b.ins().brif(bit, on, &[], yes, &[]);
+        self.b.switch_to_block(yes);
+        self.b.seal_block(yes);
+        on
+    }
+
+    pub(super) fn hold_cell(&mut self, cell: Value) {
+        let on = self.if_cell(cell);
+        let holders = self.b.ins().load(types::I64, plain(), cell, 0);
+        let holders = self.b.ins().iadd_imm_s(holders, 1);
+        self.b.ins().store(plain(), holders, cell, 0);
+        self.go_on(on, &[]);
+        self.b.seal_block(on);
+    }
+
+    pub(super) fn drop_cell(&mut self, cell: Value) {
+        let on = self.if_cell(cell);
+        let last = self.b.create_block();
+        let holders = self.b.ins().load(types::I64, plain(), cell, 0);
+        let holders = self.b.ins().iadd_imm_s(holders, -1);
+        self.b.ins().store(plain(), holders, cell, 0);
+        self.b.ins().brif(holders, on, &[], last, &[]);
+        self.b.switch_to_block(last);
+        self.b.seal_block(last);
+        // The count is the end of the list of what is to be freed.
+        self.runtime_effect("gradus_free_cell", &[self.thread, cell]);
+        self.go_on(on, &[]);
+        self.b.seal_block(on);
+    }
+
+    pub(super) fn tag(&mut self, cell: Value) -> Value {
+        let cell_block = self.b.create_block();
+        let (on, values) = self.block_with(&[types::I64]);
+        let half = self.b.ins().sshr_imm_s(cell, 1);
+        let immediate = self.b.ins().iadd_imm_s(half, -1);
+        let bit = self.b.ins().band_imm_s(cell, 1);
+        self.b.ins().brif(bit, on, &[BlockArg::Value(immediate)], cell_block, &[]);
+        self.b.switch_to_block(cell_block);
+        self.b.seal_block(cell_block);
+        let tag = self.b.ins().uload16(types::I64, plain(), cell, TAG_OFFSET);
+        self.go_on(on, &args(&[tag]));
+        self.b.seal_block(on);
+        values[0]
+    }
+
+    pub(super) fn cell(&mut self, tag: usize, fields: &[Atom], ownership: &mut Ownership, span: Span) -> Value {
+        if fields.is_empty() {
+            return self.b.ins().iconst(types::I64, immediate(tag as i64));
+        }
+        let types: Vec<Type> = fields.iter().map(|a| a.ty()).collect();
+        let layout = CellLayout::of(&types);
+        let header = [tag, layout.boxes, layout.blocks, layout.words];
+        // As `gradus_runtime::cells::Header` lies in memory.
+        let header = header.iter().rev().fold(0_u64, |word, part| word << 16 | (*part as u64 & 0xffff));
+        let header = self.b.ins().iconst(types::I64, header as i64);
+        let cell = self.runtime("gradus_new_cell", &[self.thread, header]);
+        self.require(cell, None, span, Kind::Memory);
+        for ((field, ty), place) in fields.iter().zip(&types).zip(&layout.places) {
+            let parts = self.take(*field, ownership);
+            if ty.is_array() {
+                self.b.ins().store(plain(), parts[1], cell, offset(place.at));
+                self.b.ins().store(plain(), parts[0], cell, offset(place.rest));
+                for (axis, dim) in parts[2..].iter().enumerate() {
+                    self.b.ins().store(plain(), *dim, cell, offset(place.rest + 1 + axis));
+                }
+            } else {
+                let word =
+                    if ty.scalar == Scalar::Bool { self.b.ins().uextend(types::I64, parts[0]) } else { parts[0] };
+                self.b.ins().store(plain(), word, cell, offset(place.at));
+            }
+        }
+        cell
+    }
+
+    /// The fields of a cell. Those that it outlives are not held, and those that nobody uses not even read.
+    pub(super) fn unpack(&mut self, cell: Atom, binds: &[Var], ownership: &mut Ownership) {
+        let types: Vec<Type> = binds.iter().map(|v| v.ty).collect();
+        let layout = CellLayout::of(&types);
+        let cell = self.number(cell);
+        for (bind, place) in binds.iter().zip(&layout.places) {
+            if ownership.is_unused(*bind) {
+                continue;
+            }
+            let mut parts = Vec::new();
+            if bind.ty.is_array() {
+                parts.push(self.b.ins().load(types::I64, plain(), cell, offset(place.rest)));
+                parts.push(self.b.ins().load(types::I64, plain(), cell, offset(place.at)));
+                for axis in 0..bind.ty.rank as usize {
+                    parts.push(self.b.ins().load(types::I64, plain(), cell, offset(place.rest + 1 + axis)));
+                }
+            } else if bind.ty.scalar == Scalar::Bool {
+                let word = self.b.ins().load(types::I64, plain(), cell, offset(place.at));
+                parts.push(self.b.ins().ireduce(types::I8, word));
+            } else {
+                parts.push(self.b.ins().load(machine_type(bind.ty.scalar), plain(), cell, offset(place.at)));
+            }
+            if bind.ty.is_counted() && ownership.holds(*bind) {
+                self.hold_parts(bind.ty, &parts);
+            }
+            self.held.insert(*bind, Held::of(bind.ty, &parts));
+        }
+    }
+
+    /// Replaces the box at an address by another one, which the caller holds.
+    pub(super) fn put(&mut self, address: Value, cell: Value) {
+        let old = self.b.ins().load(types::I64, plain(), address, 0);
+        self.b.ins().store(plain(), cell, address, 0);
+        self.drop_cell(old);
+    }
+
+    /// The sum of two boxes of a linear shape.
+    pub(super) fn merged(&mut self, shape: Option<ShapeId>, a: Value, b: Value) -> Value {
+        let merge = shape.and_then(|s| self.linker.module.shape(s).merge);
+        let Some(merge) = merge else { gradus_source::bug!("boxes are added that have no sum") };
+        let room = self.room(8);
+        self.call_raw(merge, vec![a, b], room);
+        self.b.ins().load(types::I64, plain(), room, 0)
+    }
+
+    /// Adds boxes to the row of an accumulator at an address.
+    pub(super) fn merge_rows(&mut self, to: Value, from: Value, count: Value, ty: Type, span: Span) {
+        let zero = self.b.ins().iconst(types::I64, 0);
+        self.counted(zero, count, false, &[], span, |e, index, _| {
+            let step = e.b.ins().ishl_imm_s(index, 3);
+            let (place, other) = (e.b.ins().iadd(to, step), e.b.ins().iadd(from, step));
+            let old = e.b.ins().load(types::I64, plain(), place, 0);
+            let value = e.b.ins().load(types::I64, plain(), other, 0);
+            let sum = e.merged(ty.shape(), old, value);
+            e.put(place, sum);
+            Vec::new()
+        });
+    }
+
+    pub(super) fn digits(&mut self, value: Atom, y: Var, span: Span) -> Array {
+        let value = self.number(value);
+        let room = self.room(8 * 400);
+        let count = self.runtime("gradus_digits", &[value, room]);
+        let array = self.new_array(vec![count], y.ty.scalar, span);
+        let bytes = self.bytes(&array.dims, y.ty.scalar);
+        self.runtime_effect("gradus_move", &[array.data, room, bytes]);
+        array
+    }
+
+    /// Reads a box or an array of boxes in.
+    pub(super) fn input_boxes(&mut self, ty: Type, shape: ShapeId, slot: Value) -> Vec<Value> {
+        let count = if ty.is_array() { 2 + ty.rank as usize } else { 1 };
+        let room = self.room(8 * count as u32);
+        let failed = self.boxes("gradus_input_boxes", ty, shape, slot, room);
+        let fine = self.b.ins().icmp_imm_s(IntCC::Equal, failed, 0);
+        self.require(fine, None, Span::default(), Kind::Memory);
+        (0..count).map(|i| self.b.ins().load(types::I64, plain(), room, 8 * i as i32)).collect()
+    }
+
+    /// Writes a box or an array of boxes out.
+    pub(super) fn output_boxes(&mut self, ty: Type, shape: ShapeId, parts: &[Value], slot: Value) {
+        // Of an array: its data and dimensions.
+        let shown: Vec<Value> = parts.iter().enumerate().filter(|(i, _)| *i != 1).map(|(_, v)| *v).collect();
+        let room = self.room(8 * shown.len() as u32);
+        for (i, value) in shown.iter().enumerate() {
+            self.b.ins().store(plain(), *value, room, 8 * i as i32);
+        }
+        let failed = self.boxes("gradus_output_boxes", ty, shape, slot, room);
+        let fine = self.b.ins().icmp_imm_s(IntCC::Equal, failed, 0);
+        self.require(fine, None, Span::default(), Kind::Memory);
+    }
+
+    fn boxes(&mut self, name: &'static str, ty: Type, shape: ShapeId, slot: Value, room: Value) -> Value {
+        let shapes: *const Shapes = &*self.linker.shapes;
+        let shapes = self.b.ins().iconst(types::I64, shapes as i64);
+        let rank = self.b.ins().iconst(types::I64, i64::from(ty.rank));
+        let shape = self.b.ins().iconst(types::I64, i64::from(shape.0));
+        self.runtime(name, &[self.thread, slot, shapes, rank, shape, room])
+    }
+}
