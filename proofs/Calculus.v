@@ -73,14 +73,14 @@ Proof.
   - auto_derive; auto.
   - auto_derive; auto; ring.
   - auto_derive; [exact H|]. field; lra.
-  - apply sqrt_lt_R0 in H as H'. auto_derive; [exact H|]. field; lra.
+  - apply sqrt_lt_R0 in H as H'. replace (1 * powerRZ 2 (-1)) with (/ 2) by (unfold powerRZ; simpl; field). auto_derive; [exact H|]. field; lra.
   - auto_derive; auto; ring.
   - auto_derive; auto; ring.
   - evar_last; [apply is_derive_tan, H|]. ring.
   - assert (-1 < x < 1) as Hx by nra. apply is_derive_Reals.
-    pose proof (derive_pt_asin x Hx) as E. apply derive_pt_eq_1 in E. unfold Rsqr in E. exact E.
+    pose proof (derive_pt_asin x Hx) as E. apply derive_pt_eq_1 in E. unfold Rsqr in E. rewrite factored in E. exact E.
   - assert (-1 < x < 1) as Hx by nra. apply is_derive_Reals.
-    pose proof (derive_pt_acos x Hx) as E. apply derive_pt_eq_1 in E. unfold Rsqr in E. exact E.
+    pose proof (derive_pt_acos x Hx) as E. apply derive_pt_eq_1 in E. unfold Rsqr in E. rewrite factored in E. exact E.
   - evar_last; [apply is_derive_atan|]. unfold Rsqr. field. nra.
   - apply is_derive_Reals, derivable_pt_lim_sinh.
   - apply is_derive_Reals, derivable_pt_lim_cosh.
@@ -136,7 +136,7 @@ Notation diff f l := (@filterdiff R_AbsRing U R_NormedModule f (locally u0) l).
 Lemma diff_minus : forall (f g lf lg : U -> R), diff f lf -> diff g lg -> diff (fun u => f u - g u) (fun h => lf h - lg h).
 Proof. intros f g lf lg Hf Hg. exact (filterdiff_minus_fct f g lf lg Hf Hg). Qed.
 Lemma diff_div : forall (f g lf lg : U -> R), diff f lf -> diff g lg -> g u0 <> 0 ->
-  diff (fun u => f u / g u) (fun h => 1 / g u0 * lf h + - (f u0 / (g u0 * g u0)) * lg h).
+  diff (fun u => f u / g u) (fun h => 1 / g u0 * lf h + - (f u0 / g u0 / g u0) * lg h).
 Proof.
   intros f g lf lg Hf Hg Hz. eapply diff_ext.
   - apply diff_mult; [exact Hf|]. apply diff_comp with (phi := Rinv); [exact Hg|].
@@ -148,7 +148,7 @@ Lemma prim2_open : forall p (f g lf lg : U -> R), diff f lf -> diff g lg -> ok2 
 Proof.
   intros p f g lf lg Hf Hg H. destruct p; simpl in *; try (apply filter_forall; reflexivity).
   - apply nz_true, open_nz in H. apply (diff_near Hg) in H. revert H. apply filter_imp. intros u Hu. now apply nz_true.
-  - apply pos_true, open_pos in H. apply (diff_near Hf) in H. revert H. apply filter_imp. intros u Hu. now apply pos_true.
+  - apply pos_true, open_pos in H. apply (diff_near (diff_minus Hf (diff_const U u0 _))) in H. revert H. apply filter_imp. intros u Hu. now apply pos_true.
   - apply Bool.orb_true_iff in H as [H|H].
     + apply nz_true, open_nz in H. apply (diff_near Hf) in H. revert H. apply filter_imp.
       intros u Hu. apply Bool.orb_true_iff. left. now apply nz_true.
@@ -181,9 +181,10 @@ Proof.
   - eapply diff_ext; [apply diff_minus; eauto|]. intros h; simpl. ring.
   - apply diff_mult; auto.
   - dom. apply diff_div; auto.
-  - (* x^y = exp (y ln x) *) dom. eapply diff_ext.
+  - (* x^y = exp (y ln x) *) dom. change (1 * powerRZ 2 (-1074)) with tiny in H. pose proof tiny_pos as Ht.
+    assert (0 < f u0) as H0 by lra. clear H Ht. eapply diff_ext.
     + apply diff_comp with (phi := exp) (f := fun u => g u * ln (f u)).
-      * apply diff_mult; [exact Hg|]. apply diff_comp with (phi := ln); [exact Hf|]. apply is_derive_ln, H.
+      * apply diff_mult; [exact Hg|]. apply diff_comp with (phi := ln); [exact Hf|]. apply is_derive_ln, H0.
       * apply is_derive_exp.
     + intros h. cbv beta. change (exp (g u0 * ln (f u0))) with (Rpower (f u0) (g u0)).
       replace (Rpower (f u0) (g u0 - 1)) with (Rpower (f u0) (g u0) * / f u0).
@@ -207,15 +208,15 @@ Proof.
       { generalize (diff_near Hg (open_pos Hx)). apply filter_imp. intros u Hu. now rewrite atan2_right. }
       eapply diff_ext; [apply diff_atan, diff_div; [exact Hf|exact Hg|lra]|].
       intros h; simpl. field. repeat split; nra.
-  - (* max *) dom. assert (f u0 <> g u0) as Hn by lra. unfold below. destruct (cmpR_spec Hn) as [[-> Hlt]|[-> Hlt]].
-    + apply diff_germ with (f := g).
-      { generalize (@diff_near U u0 _ _ (fun z => z < 0) (diff_minus Hf Hg)). intros L. cbv beta in L.
-        assert (f u0 - g u0 < 0) as Hm by lra. specialize (L (open_neg Hm)). revert L. apply filter_imp. intros u Hu. rewrite Rmax_right; lra. }
-      eapply diff_ext; [exact Hg|]. intros h; simpl; ring.
+  - (* max *) dom. assert (g u0 <> f u0) as Hn by lra. unfold below. destruct (cmpR_spec Hn) as [[-> Hlt]|[-> Hlt]].
     + apply diff_germ with (f := f).
       { generalize (@diff_near U u0 _ _ (fun z => 0 < z) (diff_minus Hf Hg)). intros L. cbv beta in L.
         assert (0 < f u0 - g u0) as Hm by lra. specialize (L (open_pos Hm)). revert L. apply filter_imp. intros u Hu. rewrite Rmax_left; lra. }
       eapply diff_ext; [exact Hf|]. intros h; simpl; ring.
+    + apply diff_germ with (f := g).
+      { generalize (@diff_near U u0 _ _ (fun z => z < 0) (diff_minus Hf Hg)). intros L. cbv beta in L.
+        assert (f u0 - g u0 < 0) as Hm by lra. specialize (L (open_neg Hm)). revert L. apply filter_imp. intros u Hu. rewrite Rmax_right; lra. }
+      eapply diff_ext; [exact Hg|]. intros h; simpl; ring.
   - (* min *) dom. assert (f u0 <> g u0) as Hn by lra. unfold below. destruct (cmpR_spec Hn) as [[-> Hlt]|[-> Hlt]].
     + apply diff_germ with (f := f).
       { generalize (@diff_near U u0 _ _ (fun z => z < 0) (diff_minus Hf Hg)). intros L. cbv beta in L.

@@ -20,7 +20,7 @@ Variable fuel n : nat.
 Variable U : NormedModule R_AbsRing.
 Variables u0 h : U.
 Variable gam : nat -> R.
-Definition KC : nat := 300.
+Definition KC : nat := 400.
 Definition RepC (d : R) (g : den R (tg (cont n))) : Prop :=
   forall s, exists l c, g s = Some (l, c, 0) /\ length l = n /\ inner gam l 0 = (s * d)%R.
 Lemma let2_some : forall G a b c (x : tm G a) (y : tm G b) (e : tm (b :: a :: G) c) r p q w n1 n2 n3,
@@ -69,7 +69,7 @@ Theorem continuation_correct : forall fuel n (e : tm (reals n) TR) (U : NormedMo
   Derivs U u0 h (reals n) f v -> ev RO fuel e (f u0) = Some (y, s, 0) ->
   exists F dy g k,
     locally u0 (fun u => ev RO fuel e (f u) = Some (F u, s, 0)) /\ Deriv U u0 h TR F dy /\
-    ev RO fuel (DT (cont n) e) (cont_seed n n 0 (f u0)) = Some ((y, g), k, 0) /\ k <= 301 * s /\
+    ev RO fuel (DT (cont n) e) (cont_seed n n 0 (f u0)) = Some ((y, g), k, 0) /\ k <= 401 * s /\
     forall w, exists l c, g w = Some (l, c, 0) /\ length l = n /\ inner (vector (flats (reals n) v)) l 0 = (w * dy)%R.
 Proof.
   intros fuel n e U u0 h f v y s Hv He.

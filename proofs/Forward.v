@@ -12,7 +12,7 @@ Definition fwd : tangents :=
   {| tg := TR; tg_zero := fun _ => lit 0; tg_scale := fun _ c d => tmul c d; tg_add := fun _ c d => tadd c d |}.
 Notation DF := (D fwd).
 Notation forward := (DT fwd).
-Definition KF : nat := 206.     (* steps of the transformed run per step of the source run *)
+Definition KF : nat := 208.     (* steps of the transformed run per step of the source run *)
 
 (* K Fig. 15: primal and delta select the components of every dual number *)
 Fixpoint primal (t : ty) : den R (DF t) -> den R t :=
@@ -47,12 +47,12 @@ Variable fuel : nat.
 Variable U : NormedModule R_AbsRing.
 Variables u0 h : U.
 Definition RepF (d : R) (g : den R (tg fwd)) : Prop := g = d.
-Notation VF := (V fwd U u0 h RepF 205).
-Notation VEF := (VE fwd U u0 h RepF 205).
+Notation VF := (V fwd U u0 h RepF 207).
+Notation VEF := (VE fwd U u0 h RepF 207).
 Notation near P := (@locally U u0 P).
 
 Lemma forward_fundamental : forall G t (e : tm G t) f g, VEF G f g ->
-  Es U u0 205 0 (VF t) (fun u => ev RO fuel e (f u)) (ev RO fuel (forward e) g).
+  Es U u0 207 0 (VF t) (fun u => ev RO fuel e (f u)) (ev RO fuel (forward e) g).
 Proof.
   intros G t e f g. apply fundamental with (KT := 1).
   - lia.

@@ -10,7 +10,7 @@
    facts only: its zero, scaling and addition compute what [Rep] says. *)
 From Coq Require Import Reals List Lia Lra ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language Primitive Calculus Germ.
+Require Import Language Primitive Calculus Germ Substitution Activity.
 Import ListNotations.
 Open Scope nat_scope.
 Set Implicit Arguments.
@@ -69,7 +69,42 @@ Definition ddot {G} : tm (TArr (D TR) :: TArr (D TR) :: G) (D TR) :=
         (tfold (tg_add T v1 (tg_add T (tg_scale T (tfst (tsnd v0)) (tsnd (tfst v0)))
                                       (tg_scale T (tfst (tfst v0)) (tsnd (tsnd v0)))))
                (tg_zero T _) (tzip v1 v0)).
+(* a primitive one of whose arguments is constant: no tangent of that one is made *)
+Definition dprim2l {G} (p : prim2) : tm (TR :: D TR :: G) (D TR) :=
+  tpair (tprim2 p (tfst v1) v0) (cscale (fst (d2t p (tfst v1) v0)) (tsnd v1)).
+Definition dprim2r {G} (p : prim2) : tm (D TR :: TR :: G) (D TR) :=
+  tpair (tprim2 p v1 (tfst v0)) (cscale (snd (d2t p v1 (tfst v0))) (tsnd v0)).
+Definition dpowi0 {G} : tm (TI :: TR :: G) (D TR) := tpair (tpowi v1 v0) (tg_zero T _).
+
+(* constant parts keep their text (Activity.v) *)
+Fixpoint same (t : ty) : option (D t = t) :=
+  match t return option (D t = t) with
+  | TU => Some eq_refl | TI => Some eq_refl
+  | TProd a b => map2 (fun p q => eq2 TProd p q) (same a) (same b)
+  | TSum a b => map2 (fun p q => eq2 TSum p q) (same a) (same b)
+  | _ => None
+  end.
+Fixpoint weight (t : ty) : nat :=
+  match same t with
+  | Some _ => 0
+  | None => match t with TR => 1 | TProd a b | TSum a b => S (weight a + weight b) | _ => 0 end
+  end.
+Fixpoint lift (t : ty) : forall G, tm G t -> option (tm G (D t)) :=
+  match same t with
+  | Some H => fun G e => Some (cast (P := tm G) (eq_sym H) e)
+  | None =>
+    match t return forall G, tm G t -> option (tm G (D t)) with
+    | TR => fun G e => Some (tpair e (tg_zero T G))
+    | TProd a b => fun G e => map2 (fun x y => tlet e (tpair x y)) (@lift a _ (tfst v0)) (@lift b _ (tsnd v0))
+    | TSum a b => fun G e => map2 (fun x y => tcase e (tinl (D b) x) (tinr (D a) y)) (@lift a _ v0) (@lift b _ v0)
+    | _ => fun _ _ => None
+    end
+  end.
+Definition keeps {G t} (e : tm G t) : option (tm (map D G) t) := plain D (@Dmem) same e.
+Definition constant {G t} (e : tm G t) : option (tm (map D G) (D t)) :=
+  if weight t <=? small then match keeps e with Some e => @lift t _ e | None => None end else None.
 Fixpoint DT {G t} (e : tm G t) : tm (map D G) (D t) :=
+  match constant e with Some d => d | None =>
   match e in tm G t return tm (map D G) (D t) with
   | tvar v => tvar (Dmem v)
   | tlam b => tlam (DT b : tm (map D (_ :: _)) _)
@@ -87,13 +122,19 @@ Fixpoint DT {G t} (e : tm G t) : tm (map D G) (D t) :=
   | tfold b z a => tfold (DT b : tm (map D (_ :: _ :: _)) _) (DT z) (DT a)
   | tlit G m x => tpair (tlit (map D G) m x) (tg_zero T (map D G))
   | tprim1 p a => tlet (DT a) (dprim1 p)
-  | tprim2 p a b => let2 (DT a) (DT b) (dprim2 p)
-  | tpowi a n => let2 (DT a) (DT n) dpowi
+  | tprim2 p a b =>
+      match keeps a, keeps b with
+      | Some a, _ => let2 a (DT b) (dprim2r p)
+      | None, Some b => let2 (DT a) b (dprim2l p)
+      | None, None => let2 (DT a) (DT b) (dprim2 p)
+      end
+  | tpowi a n => match keeps a with Some a => let2 a (DT n) dpowi0 | None => let2 (DT a) (DT n) dpowi end
   | tcmp c a b => tcmp c (tfst (DT a)) (tfst (DT b))
   | tround k a => tround k (tfst (DT a))
   | treal a => tpair (treal (DT a)) (tg_zero T _)
   | tsum a => tlet (DT a) dsum
   | tdot a b => let2 (DT a) (DT b) ddot
+  end
   end.
 End Macro.
 
@@ -107,6 +148,19 @@ Proof. intros G a b x y r p q n1 n2 H1 H2. cbn [ev]. rewrite H1, H2. reflexivity
 Lemma fst_ev : forall G a b (x : tm G (TProd a b)) r p n,
   evR x r = Some (p, n, 0) -> evR (tfst x) r = Some (fst p, S (n + 0), 0).
 Proof. intros G a b x r p n H. cbn [ev]. rewrite H. reflexivity. Qed.
+Lemma let_ev : forall G a b (x : tm G a) (y : tm (a :: G) b) r p q n1 n2,
+  evR x r = Some (p, n1, 0) -> evR y (p, r) = Some (q, n2, 0) -> evR (tlet x y) r = Some (q, S (n1 + n2), 0).
+Proof. intros G a b x y r p q n1 n2 H1 H2. cbn [ev]. rewrite H1. cbn [bind]. rewrite H2. reflexivity. Qed.
+Lemma inl_ev : forall G a b (x : tm G a) r p n, evR x r = Some (p, n, 0) -> evR (tinl b x) r = Some (inl p, S (n + 0), 0).
+Proof. intros G a b x r p n H. cbn [ev]. rewrite H. reflexivity. Qed.
+Lemma inr_ev : forall G a b (x : tm G b) r p n, evR x r = Some (p, n, 0) -> evR (tinr a x) r = Some (inr p, S (n + 0), 0).
+Proof. intros G a b x r p n H. cbn [ev]. rewrite H. reflexivity. Qed.
+Lemma casel_ev : forall G a b c (s : tm G (TSum a b)) (x : tm (a :: G) c) (y : tm (b :: G) c) r p q n1 n2,
+  evR s r = Some (inl p, n1, 0) -> evR x (p, r) = Some (q, n2, 0) -> evR (tcase s x y) r = Some (q, S (n1 + n2), 0).
+Proof. intros G a b c s x y r p q n1 n2 H1 H2. cbn [ev]. rewrite H1. cbn [bind]. rewrite H2. reflexivity. Qed.
+Lemma caser_ev : forall G a b c (s : tm G (TSum a b)) (x : tm (a :: G) c) (y : tm (b :: G) c) r p q n1 n2,
+  evR s r = Some (inr p, n1, 0) -> evR y (p, r) = Some (q, n2, 0) -> evR (tcase s x y) r = Some (q, S (n1 + n2), 0).
+Proof. intros G a b c s x y r p q n1 n2 H1 H2. cbn [ev]. rewrite H1. cbn [bind]. rewrite H2. reflexivity. Qed.
 Lemma cmp_ev : forall G c (a b : tm G TR) r x y v n1 n2 n3, evR a r = Some (x, n1, 0) -> evR b r = Some (y, n2, 0) ->
   guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y))) = Some (v, n3, 0) ->
   evR (tcmp c a b) r = Some (v, S (n1 + (n2 + n3)), 0).
@@ -198,7 +252,7 @@ Variable U : NormedModule R_AbsRing.
 Variables u0 h : U.
 Variable Rep : R -> den R (tg T) -> Prop.
 Variable KT K : nat.
-Hypothesis HK : 200 + 5 * KT <= K.
+Hypothesis HK : 200 + 7 * KT <= K.
 Hypothesis rep_zero : forall G r, exists g n, ev RO fuel (tg_zero T G) r = Some (g, n, 0) /\ Rep 0%R g /\ n <= KT.
 Hypothesis rep_scale : forall G c d r x g y n1 n2,
   ev RO fuel c r = Some (x, n1, 0) -> ev RO fuel d r = Some (g, n2, 0) -> Rep y g ->
@@ -332,7 +386,7 @@ Lemma E_prim2 : forall G (r : env R G) p f g f' g', Real f g -> Real f' g' ->
 Proof.
   intros G r p f [x d] f' [x' d'] (Hv & l & Hd & Hr) (Hv' & l' & Hd' & Hr') a0 n0 H0.
   simpl in Hv, Hr, Hv', Hr'. subst x x'. apply guard_inv in H0 as (Hok & _ & ->).
-  destruct (@prim2_coef fuel (D T TR :: D T TR :: G) p (tfst v1) (tfst v0) ((f' u0, d'), ((f u0, d), r)) (f u0) (f' u0) Hok eq_refl eq_refl) as [C1 C2].
+  destruct (@prim2_coef fuel (D T TR :: D T TR :: G) p (tfst v1) (tfst v0) ((f' u0, d'), ((f u0, d), r)) (f u0) (f' u0) 2 2 Hok (le_n 2) (le_n 2) eq_refl eq_refl) as [C1 C2].
   destruct (@cscale_ev _ _ (tsnd v1) _ _ _ _ 2 C1 eq_refl Hr) as (g1 & n1 & E1 & R1 & B1).
   destruct (@cscale_ev _ _ (tsnd v0) _ _ _ _ 2 C2 eq_refl Hr') as (g2 & n2 & E2 & R2 & B2).
   destruct (rep_add _ _ _ E1 E2 R1 R2) as (g3 & n3 & E3 & R3 & B3).
@@ -356,6 +410,45 @@ Proof.
   - split; [reflexivity|]. exists (fun q => dpowiR (f u0) k * l q)%R. split; [|exact R2].
     apply diff_comp with (phi := fun x => powerRZ x k); auto. apply powerRZ_derive, Hok.
   - unfold KP in *. lia.
+Qed.
+Lemma E_prim2l : forall G (r : env R G) p f g c, Real f g ->
+  Es (180 + 3 * KT) Real (fun u => guard (ok2 p (f u) c) (sem2 p (f u) c)) (evR (dprim2l T p) (c, (g, r))).
+Proof.
+  intros G r p f [x d] c (Hv & l & Hd & Hr) a0 n0 H0. simpl in Hv, Hr. subst x. apply guard_inv in H0 as (Hok & _ & ->).
+  destruct (@prim2_coef fuel (TR :: D T TR :: G) p (tfst v1) v0 (c, ((f u0, d), r)) (f u0) c 2 1 Hok (le_n 2) (le_S _ _ (le_n 1)) eq_refl eq_refl) as [C1 _].
+  destruct (@cscale_ev _ _ (tsnd v1) _ _ _ _ 2 C1 eq_refl Hr) as (g1 & n1 & E1 & R1 & B1).
+  pose proof (diff_const U u0 c) as Hc.
+  exists (fun u => sem2 p (f u) c), (sem2 p (f u0) c, g1). eexists. split; [|split; [|split]].
+  - generalize (prim2_open p Hd Hc Hok). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - eapply pair_ev; [|exact E1]. simpl. unfold guard. rewrite Hok. reflexivity.
+  - split; [reflexivity|]. eexists. split; [exact (prim2_diff p Hd Hc Hok)|]. cbv beta. rewrite Rmult_0_r, Rplus_0_r. exact R1.
+  - unfold KP in *. lia.
+Qed.
+Lemma E_prim2r : forall G (r : env R G) p c f g, Real f g ->
+  Es (180 + 3 * KT) Real (fun u => guard (ok2 p c (f u)) (sem2 p c (f u))) (evR (dprim2r T p) (g, (c, r))).
+Proof.
+  intros G r p c f [x d] (Hv & l & Hd & Hr) a0 n0 H0. simpl in Hv, Hr. subst x. apply guard_inv in H0 as (Hok & _ & ->).
+  destruct (@prim2_coef fuel (D T TR :: TR :: G) p v1 (tfst v0) ((f u0, d), (c, r)) c (f u0) 1 2 Hok (le_S _ _ (le_n 1)) (le_n 2) eq_refl eq_refl) as [_ C2].
+  destruct (@cscale_ev _ _ (tsnd v0) _ _ _ _ 2 C2 eq_refl Hr) as (g1 & n1 & E1 & R1 & B1).
+  pose proof (diff_const U u0 c) as Hc.
+  exists (fun u => sem2 p c (f u)), (sem2 p c (f u0), g1). eexists. split; [|split; [|split]].
+  - generalize (prim2_open p Hc Hd Hok). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - eapply pair_ev; [|exact E1]. simpl. unfold guard. rewrite Hok. reflexivity.
+  - split; [reflexivity|]. eexists. split; [exact (prim2_diff p Hc Hd Hok)|]. cbv beta. rewrite Rmult_0_r, Rplus_0_l. exact R1.
+  - unfold KP in *. lia.
+Qed.
+Lemma E_powi0 : forall G (r : env R G) c f' k, near (fun u => f' u = k) ->
+  Es (180 + 3 * KT) Real (fun u => guard (okpowi c (f' u)) (powerRZ c (f' u))) (evR (dpowi0 T) (k, (c, r))).
+Proof.
+  intros G r c f' k Hk. apply E_germ with (F := fun u => guard (okpowi c k) (powerRZ c k)).
+  { revert Hk. apply near1. intros u ->. reflexivity. }
+  intros a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->).
+  destruct (@rep_zero (TI :: TR :: G) (k, (c, r))) as (gz & nz & Ez & Rz & Bz).
+  exists (fun u => powerRZ c k), (powerRZ c k, gz). eexists. split; [|split; [|split]].
+  - apply always. intros u. unfold guard. now rewrite Hok.
+  - eapply pair_ev; [|exact Ez]. simpl. unfold guard. rewrite Hok. reflexivity.
+  - split; [reflexivity|]. exists (fun _ => 0%R). split; [apply diff_const|exact Rz].
+  - lia.
 Qed.
 Lemma E_cmp : forall c f g f' g', Real f g -> Real f' g' ->
   E (V TB) (fun u => guard (negb (tie (cmpR (f u) (f' u)))) (boolv (decide c (cmpR (f u) (f' u)))))
@@ -464,11 +557,111 @@ Proof.
     clearbody N N' N1 N1'. subst N N' N1'. pose proof (Nat.mul_le_mono_r _ _ N1 HK). lia.
 Qed.
 
+(* ---- constant parts -------------------------------------------------------------------------------- *)
+Lemma V_same : forall t H f g, same T t = Some H -> V t f g -> near (fun u => f u = cast (P := den R) H g).
+Proof.
+  induction t; simpl; intros H f g Hs HV; try discriminate.
+  - apply some_inj in Hs. subst H. apply always. intros u. simpl. destruct (f u), g. reflexivity.
+  - apply some_inj in Hs. subst H. exact HV.
+  - apply map2_some in Hs as (p & q & H1 & H2 & ->). destruct HV as [V1 V2].
+    generalize (IHt1 _ _ _ H1 V1) (IHt2 _ _ _ H2 V2). apply near2. intros u E1 E2.
+    exact (eq_trans (surjective_pairing (f u)) (eq_trans (f_equal2 pair E1 E2) (eq_sym (cast_pair p q g)))).
+  - apply map2_some in Hs as (p & q & H1 & H2 & ->).
+    destruct g as [g|g]; destruct HV as (f1 & L & V1); [generalize (IHt1 _ _ _ H1 V1)|generalize (IHt2 _ _ _ H2 V1)];
+      revert L; apply near2; intros u E1 E2; rewrite E1;
+      [exact (eq_trans (f_equal inl E2) (eq_sym (cast_sum p q (inl g))))|exact (eq_trans (f_equal inr E2) (eq_sym (cast_sum p q (inr g))))].
+Qed.
+Lemma V_same_const : forall t H v, same T t = Some H -> V t (fun _ => v) (cast (P := den R) (eq_sym H) v).
+Proof.
+  induction t; simpl; intros H v Hs; try discriminate; auto.
+  - apply some_inj in Hs. subst H. apply always. reflexivity.
+  - apply map2_some in Hs as (p & q & H1 & H2 & ->). rewrite cast_pair_sym. split; simpl; auto.
+  - apply map2_some in Hs as (p & q & H1 & H2 & ->). rewrite cast_sum_sym.
+    destruct v as [v|v]; exists (fun _ => v); (split; [apply always; reflexivity|auto]).
+Qed.
+Lemma VE_same : forall G f g, VE G f g ->
+  near (fun u => forall t (m : mem t G) H, same T t = Some H -> look m (f u) = cast (P := den R) H (look (Dmem T m) g)).
+Proof.
+  induction G as [|a G IH]; intros f g HG.
+  - apply always. intros u t m. inversion m.
+  - destruct HG as [Ha HG]. simpl in Ha.
+    assert (near (fun u => forall H, same T a = Some H -> fst (f u) = cast (P := den R) H (fst g))) as La.
+    { destruct (same T a) as [H|] eqn:Es.
+      - generalize (@V_same _ _ _ _ Es Ha). apply near1. intros u E1 H' E2. apply some_inj in E2. subst H'. exact E1.
+      - apply always. discriminate. }
+    generalize (IH _ _ HG). revert La. apply near2. intros u H1 H2 t m. revert H1 H2. generalize (f u) as r. clear - g. intros r H1 H2.
+    revert g r H1 H2. apply (mem_inv (fun a m => forall (g : env R (map (D T) (a :: G))) (r : env R (a :: G)),
+      (forall H, same T a = Some H -> fst r = cast (P := den R) H (fst g)) ->
+      (forall t (m : mem t G) H, same T t = Some H -> look m (snd r) = cast (P := den R) H (look (Dmem T m) (snd g))) ->
+      forall H, same T t = Some H -> look m r = cast (P := den R) H (look (Dmem T m) g))); simpl; auto.
+Qed.
+Lemma keeps_near : forall G t (e : tm G t) e' f g, VE G f g -> keeps T e = Some e' -> near (fun u => evR e (f u) = evR e' g).
+Proof.
+  intros G t e e' f g HG He. generalize (@VE_same _ _ _ HG). apply near1. intros u Hu. symmetry.
+  unfold keeps, plain in He. destruct (active 0 e); [discriminate|]. eapply prn_ok; [exact He|]. apply keep_ok. intros t0 m H. apply Hu.
+Qed.
+Lemma lift_ok : forall t G (e : tm G t) d r v n, @lift T t G e = Some d -> evR e r = Some (v, n, 0) ->
+  exists g n', evR d r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= n + weight T t * (KT + 8).
+Proof.
+  assert (forall t (H : D T t = t) G (e : tm G t) r v n, same T t = Some H -> evR e r = Some (v, n, 0) ->
+    exists g n', evR (cast (P := tm G) (eq_sym H) e) r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= n + 0 * (KT + 8)) as HS.
+  { intros t H G e r v n Hs He. exists (cast (P := den R) (eq_sym H) v), n. split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|].
+    split; [exact (@V_same_const _ _ v Hs)|lia]. }
+  induction t; intros G e d r v n Hd He; try (simpl in Hd; discriminate Hd).
+  - simpl in Hd. inversion Hd; subst. destruct (@rep_zero G r) as (gz & nz & Ez & Rz & Bz).
+    exists (v, gz). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply Real_const, Rz|]. simpl. lia.
+  - simpl in Hd. apply some_inj in Hd. subst d. apply (HS TU eq_refl _ _ _ _ _ eq_refl He).
+  - simpl in Hd. apply some_inj in Hd. subst d. apply (HS TI eq_refl _ _ _ _ _ eq_refl He).
+  - unfold lift in Hd; fold (lift T) in Hd. unfold weight; fold (weight T). destruct (same T (TProd t1 t2)) as [H|] eqn:Es.
+    + inversion Hd; subst. apply (HS _ H _ _ _ _ _ Es He).
+    + apply map2_some in Hd as (x & y & H1 & H2 & ->).
+      destruct (IHt1 _ _ _ ((v, r) : env R (TProd t1 t2 :: G)) (fst v) 2 H1 eq_refl) as (g1 & n1 & E1 & V1 & B1).
+      destruct (IHt2 _ _ _ ((v, r) : env R (TProd t1 t2 :: G)) (snd v) 2 H2 eq_refl) as (g2 & n2 & E2 & V2 & B2).
+      exists (g1, g2). eexists. split; [|split].
+      * exact (let_ev fuel _ _ _ He (pair_ev fuel _ _ _ E1 E2)).
+      * split; assumption.
+      * lia.
+  - unfold lift in Hd; fold (lift T) in Hd. unfold weight; fold (weight T). destruct (same T (TSum t1 t2)) as [H|] eqn:Es.
+    + inversion Hd; subst. apply (HS _ H _ _ _ _ _ Es He).
+    + apply map2_some in Hd as (x & y & H1 & H2 & ->). destruct v as [v|v].
+      * destruct (IHt1 _ _ _ ((v, r) : env R (t1 :: G)) v 1 H1 eq_refl) as (g1 & n1 & E1 & V1 & B1).
+        exists (inl g1). eexists. split; [|split].
+        -- exact (casel_ev fuel _ _ _ _ He (inl_ev fuel _ _ _ E1)).
+        -- exists (fun _ => v). split; [apply always; reflexivity|exact V1].
+        -- lia.
+      * destruct (IHt2 _ _ _ ((v, r) : env R (t2 :: G)) v 1 H2 eq_refl) as (g1 & n1 & E1 & V1 & B1).
+        exists (inr g1). eexists. split; [|split].
+        -- exact (caser_ev fuel _ _ _ _ He (inr_ev fuel _ _ _ E1)).
+        -- exists (fun _ => v). split; [apply always; reflexivity|exact V1].
+        -- lia.
+Qed.
+Lemma E_constant : forall G t (e : tm G t) d f g, VE G f g -> constant T e = Some d -> E (V t) (fun u => evR e (f u)) (evR d g).
+Proof.
+  intros G t e d f g HG Hc a0 n0 H0. unfold constant in Hc. destruct (weight T t <=? small) eqn:Hs; [|discriminate].
+  destruct (keeps T e) as [e'|] eqn:Hk; [|discriminate]. pose proof (@keeps_near _ _ _ _ _ _ HG Hk) as L.
+  rewrite (here L) in H0. destruct (@lift_ok _ _ _ _ _ _ _ Hc H0) as (g' & n' & E1 & V1 & B1).
+  exists (fun _ => a0), g', n'. split; [|split; [exact E1|split; [exact V1|]]].
+  - revert L. apply near1. intros u ->. exact H0.
+  - apply Nat.leb_le in Hs. unfold small in Hs. pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn.
+    pose proof (Nat.mul_le_mono_r _ _ (KT + 8) Hs). pose proof (Nat.mul_le_mono_l _ _ K Hn). 
+    destruct n0 as [|n1]; [lia|]. rewrite Nat.mul_succ_r. assert (n1 <= K * n1) by (destruct K; [lia|rewrite Nat.mul_succ_l; lia]). lia.
+Qed.
+(* the value of a constant argument *)
+Lemma E_keeps : forall G t (e : tm G t) e' f g, VE G f g -> keeps T e = Some e' ->
+  E (fun F v => near (fun u => F u = v)) (fun u => evR e (f u)) (evR e' g).
+Proof.
+  intros G t e e' f g HG Hk a0 n0 H0. pose proof (@keeps_near _ _ _ _ _ _ HG Hk) as L. rewrite (here L) in H0.
+  exists (fun _ => a0), a0, n0. split; [revert L; apply near1; intros u ->; exact H0|].
+  split; [exact H0|split; [apply always; reflexivity|]]. pose proof (Nat.mul_le_mono_r 1 K n0). lia.
+Qed.
+
 (* ---- the fundamental theorem ---------------------------------------------------------------------- *)
 Theorem fundamental : forall G t (e : tm G t) f g, VE G f g ->
   E (V t) (fun u => evR e (f u)) (evR (DT T e) g).
 Proof.
-  induction e; intros f g HG; cbn [DT]; try rewrite let2_ev; cbn [ev].
+  induction e; intros f g HG; cbn [DT];
+    (match goal with |- context [constant T ?c] => destruct (constant T c) as [image|] eqn:Hconst; [eapply E_constant; eassumption|clear Hconst] end);
+    try rewrite let2_ev; cbn [ev].
   - (* var *) apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun u => look m (f u)). apply V_look, HG.
   - (* lam *) apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun r x => evR e (x, f r)).
     intros f1 g1 H1. apply IHe with (f := fun u => (f1 u, f u)). split; auto.
@@ -537,11 +730,21 @@ Proof.
     + lia.
   - (* unary primitives *) apply E_tick with (F := fun u => bind _ _) (s := 100 + KT); [lia|].
     eapply E_bind with (H := fun u x => guard (ok1 p x) (sem1 p x)); [apply IHe, HG|]. intros f1 g1 H1. apply E_prim1, H1.
-  - (* binary primitives *) apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); [lia|].
+  - (* binary primitives *) destruct (keeps T e1) as [e1'|] eqn:Hk1; [|destruct (keeps T e2) as [e2'|] eqn:Hk2];
+      rewrite let2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
+    { eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [exact (@E_keeps _ TR _ _ _ _ HG Hk1)|].
+      intros f1 c H1. eapply E_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply IHe2, HG|].
+      intros f2 g2 H2. eapply E_germ; [|apply E_prim2r, H2]. revert H1. apply near1. intros u ->. reflexivity. }
+    { eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [apply IHe1, HG|].
+      intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [exact (@E_keeps _ TR _ _ _ _ HG Hk2)|].
+      intros f2 c H2. eapply E_germ; [|apply E_prim2l, H1]. revert H2. apply near1. intros u ->. reflexivity. }
     eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [apply IHe1, HG|].
     intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply IHe2, HG|].
     intros f2 g2 H2. apply E_prim2; auto.
-  - (* integer power *) apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); [lia|].
+  - (* integer power *) destruct (keeps T e1) as [e1'|] eqn:Hk1; rewrite let2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
+    { eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y))); [exact (@E_keeps _ TR _ _ _ _ HG Hk1)|].
+      intros f1 c H1. eapply E_bind with (H := fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)); [apply IHe2, HG|].
+      intros f2 k H2. eapply E_germ; [|apply (@E_powi0 _ g c f2 k H2)]. revert H1. apply near1. intros u ->. reflexivity. }
     eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y))); [apply IHe1, HG|].
     intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)); [apply IHe2, HG|].
     intros f2 g2 H2. apply E_powi; auto.

@@ -10,7 +10,7 @@
    related computation extends the tape, by at most [KS] nodes per step of the source program. *)
 From Coq Require Import Reals List Lia Lra ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language Primitive Calculus Germ Macro Delta Substitution.
+Require Import Language Primitive Calculus Germ Substitution Activity Macro Delta.
 Import ListNotations.
 Open Scope nat_scope.
 Set Implicit Arguments.
@@ -59,6 +59,46 @@ Definition Mop2 {a b c} (o : op2 a b c) : op2 (MD a) (MD b) (MD c) :=
 Definition Mop3 {a b c d} (o : op3 a b c d) : op3 (MD a) (MD b) (MD c) (MD d) :=
   match o with OSet a => OSet (MD a) end.
 
+(* ---- constant parts keep their text (Activity.v) ---------------------------------------------- *)
+Fixpoint sameM (t : ty) : option (MD t = t) :=
+  match t return option (MD t = t) with
+  | TU => Some eq_refl | TI => Some eq_refl
+  | TProd a b => map2 (fun p q => eq2 TProd p q) (sameM a) (sameM b)
+  | TSum a b => map2 (fun p q => eq2 TSum p q) (sameM a) (sameM b)
+  | _ => None
+  end.
+Fixpoint weightM (t : ty) : nat :=
+  match sameM t with
+  | Some _ => 0
+  | None => match t with TR => 1 | TProd a b | TSum a b => S (weightM a + weightM b) | _ => 0 end
+  end.
+Fixpoint liftM (t : ty) : forall G, tm G t -> option (tm G (MD t)) :=
+  match sameM t with
+  | Some H => fun G e => Some (cast (P := tm G) (eq_sym H) e)
+  | None =>
+    match t return forall G, tm G t -> option (tm G (MD t)) with
+    | TR => fun G e => Some (tpair e dzero)
+    | TProd a b => fun G e => map2 (fun x y => tlet e (tpair x y)) (@liftM a _ (tfst v0)) (@liftM b _ (tsnd v0))
+    | TSum a b => fun G e => map2 (fun x y => tcase e (tinl (MD b) x) (tinr (MD a) y)) (@liftM a _ v0) (@liftM b _ v0)
+    | _ => fun _ _ => None
+    end
+  end.
+Lemma liftM_prod : forall a b G (e : tm G (TProd a b)), liftM e = match sameM (TProd a b) with
+  | Some H => Some (cast (P := tm G) (eq_sym H) e)
+  | None => map2 (fun x y => tlet e (tpair x y)) (@liftM a _ (tfst v0)) (@liftM b _ (tsnd v0)) end.
+Proof. intros. simpl. destruct (map2 _ (sameM a) (sameM b)); reflexivity. Qed.
+Lemma liftM_sum : forall a b G (e : tm G (TSum a b)), liftM e = match sameM (TSum a b) with
+  | Some H => Some (cast (P := tm G) (eq_sym H) e)
+  | None => map2 (fun x y => tcase e (tinl (MD b) x) (tinr (MD a) y)) (@liftM a _ v0) (@liftM b _ v0) end.
+Proof. intros. simpl. destruct (map2 _ (sameM a) (sameM b)); reflexivity. Qed.
+Lemma weightM_prod : forall a b, weightM (TProd a b) = match sameM (TProd a b) with Some _ => 0 | None => S (weightM a + weightM b) end.
+Proof. reflexivity. Qed.
+Lemma weightM_sum : forall a b, weightM (TSum a b) = match sameM (TSum a b) with Some _ => 0 | None => S (weightM a + weightM b) end.
+Proof. reflexivity. Qed.
+Definition keepsM {G t} (e : tm G t) : option (tm (map MD G) t) := plain MD (@Mmem) sameM e.
+Definition constantM {G t} (e : tm G t) : option (tm (map MD G) (MD t)) :=
+  if weightM t <=? small then match keepsM e with Some e => @liftM t _ e | None => None end else None.
+
 (* ---- loops with the state threaded through --------------------------------------------------- *)
 (* build and map: the accumulator is the array so far, and the state *)
 Definition skip3 {G a b c} : ren G (a :: b :: c :: G) := fun t m => Pop (Pop (Pop m)).
@@ -88,33 +128,46 @@ Definition msumT {G} : tm (TArr MR :: G) (TM MR) :=
 Definition mdotT {G} : tm (TArr MR :: TArr MR :: G) (TM MR) :=
   mprim (tfold (dadd v1 (dadd (dscale (tfst (tsnd v0)) (tsnd (tfst v0))) (dscale (tfst (tfst v0)) (tsnd (tsnd v0))))) dzero (tzip v1 v0))
         (tdot (tmap (tfst v0) v2) (tmap (tfst v0) v1)).
-Fixpoint MT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) :=
-  match e in tm G t return tm (map MD G) (TM (MD t)) with
-  | tvar v => mpure (tvar (Mmem v))
-  | tlam b => mpure (tlam (MT b : tm (map MD (_ :: _)) _))
-  | tapp f a => mbind (MT f) (mbind (wk _ (MT a)) (tapp v1 v0))
-  | tlet a b => mbind (MT a) (MT b : tm (map MD (_ :: _)) _)
-  | tfix b => mpure (tfix (MT b : tm (map MD (_ :: _ :: _)) _))
-  | tcase s a b => mbind (MT s) (tcase v0 (rn (MT a : tm (map MD (_ :: _)) _) (up (@shift _ _)))
-                                          (rn (MT b : tm (map MD (_ :: _)) _) (up (@shift _ _))))
-  | top0 G o => mpure (top0 (map MD G) (Mop0 o))
-  | top1 o a => mbind (MT a) (mpure (top1 (Mop1 o) v0))
-  | top2 o a b => mbind (MT a) (mbind (wk _ (MT b)) (mpure (top2 (Mop2 o) v1 v0)))
-  | top3 o a b c => mbind (MT a) (mbind (wk _ (MT b)) (mbind (wk _ (wk _ (MT c))) (mpure (top3 (Mop3 o) v2 v1 v0))))
-  | tloop n z b => mbind (MT n) (mbind (wk _ (MT z)) (loopM (MT b : tm (map MD (_ :: _ :: _)) _)))
-  | tbuild n b => mbind (MT n) (mapM (MT b : tm (map MD (_ :: _)) _) (tbuild v1 v0))
-  | tmap b a => mbind (MT a) (mapM (MT b : tm (map MD (_ :: _)) _) v1)
-  | tfold b z a => mbind (MT z) (mbind (wk _ (MT a)) (foldM (MT b : tm (map MD (_ :: _ :: _)) _)))
-  | tlit G m x => mpure (tpair (tlit (map MD G) m x) dzero)
-  | tprim1 p a => mbind (MT a) (mprim1 p)
-  | tprim2 p a b => mbind (MT a) (mbind (wk _ (MT b)) (mprim2 p))
-  | tpowi a n => mbind (MT a) (mbind (wk _ (MT n)) mpowi)
-  | tcmp c a b => mbind (MT a) (mbind (wk _ (MT b)) (mpure (tcmp c (tfst v1) (tfst v0))))
-  | tround k a => mbind (MT a) (mpure (tround k (tfst v0)))
-  | treal a => mbind (MT a) (mpure (tpair (treal v0) dzero))
-  | tsum a => mbind (MT a) msumT
-  | tdot a b => mbind (MT a) (mbind (wk _ (MT b)) mdotT)
+(* A decision needs no derivatives: what only decides is computed from primal values, and scalar arithmetic there binds nothing.
+   So each term of type real has two translations: [MT], and [PT], which gives the value alone. *)
+Definition valued G t : Type := match t with TR => tm (map MD G) (TM TR) | _ => unit end.
+Definition drop {G} t : tm (map MD G) (TM (MD t)) -> valued G t :=
+  match t return tm (map MD G) (TM (MD t)) -> valued G t with TR => fun m => mbind m (mpure (tfst v0)) | _ => fun _ => tt end.
+Definition both {G t} (m : tm (map MD G) (TM (MD t))) : tm (map MD G) (TM (MD t)) * valued G t := (m, drop t m).
+Arguments both {G t} & m.
+Fixpoint BT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) * valued G t :=
+  match constantM e with Some d => both (mpure d) | None =>
+  match e in tm G t return tm (map MD G) (TM (MD t)) * valued G t with
+  | tvar v => both (mpure (tvar (Mmem v)))
+  | tlam b => both (mpure (tlam (fst (BT b) : tm (map MD (_ :: _)) _)))
+  | tapp f a => both (mbind (fst (BT f)) (mbind (wk _ (fst (BT a))) (tapp v1 v0)))
+  | tlet a b => both (mbind (fst (BT a)) (fst (BT b) : tm (map MD (_ :: _)) _))
+  | tfix b => both (mpure (tfix (fst (BT b) : tm (map MD (_ :: _ :: _)) _)))
+  | tcase s a b => both (mbind (fst (BT s)) (tcase v0 (rn (fst (BT a) : tm (map MD (_ :: _)) _) (up (@shift _ _)))
+                                          (rn (fst (BT b) : tm (map MD (_ :: _)) _) (up (@shift _ _)))))
+  | top0 G o => both (mpure (top0 (map MD G) (Mop0 o)))
+  | top1 o a => both (mbind (fst (BT a)) (mpure (top1 (Mop1 o) v0)))
+  | top2 o a b => both (mbind (fst (BT a)) (mbind (wk _ (fst (BT b))) (mpure (top2 (Mop2 o) v1 v0))))
+  | top3 o a b c => both (mbind (fst (BT a)) (mbind (wk _ (fst (BT b))) (mbind (wk _ (wk _ (fst (BT c)))) (mpure (top3 (Mop3 o) v2 v1 v0)))))
+  | tloop n z b => both (mbind (fst (BT n)) (mbind (wk _ (fst (BT z))) (loopM (fst (BT b) : tm (map MD (_ :: _ :: _)) _))))
+  | tbuild n b => both (mbind (fst (BT n)) (mapM (fst (BT b) : tm (map MD (_ :: _)) _) (tbuild v1 v0)))
+  | tmap b a => both (mbind (fst (BT a)) (mapM (fst (BT b) : tm (map MD (_ :: _)) _) v1))
+  | tfold b z a => both (mbind (fst (BT z)) (mbind (wk _ (fst (BT a))) (foldM (fst (BT b) : tm (map MD (_ :: _ :: _)) _))))
+  | tlit G m x => (mpure (tpair (tlit (map MD G) m x) dzero), mpure (tlit (map MD G) m x))
+  | tprim1 p a => (mbind (fst (BT a)) (mprim1 p), mbind (snd (BT a)) (mpure (tprim1 p v0)))
+  | tprim2 p a b => (mbind (fst (BT a)) (mbind (wk _ (fst (BT b))) (mprim2 p)), mbind (snd (BT a)) (mbind (wk _ (snd (BT b))) (mpure (tprim2 p v1 v0))))
+  | tpowi a n => (match keepsM a with
+      | Some a => mbind (mpure a) (mbind (wk _ (fst (BT n))) (mpure (tpair (tpowi v1 v0) dzero)))
+      | None => mbind (fst (BT a)) (mbind (wk _ (fst (BT n))) mpowi) end, mbind (snd (BT a)) (mbind (wk _ (fst (BT n))) (mpure (tpowi v1 v0))))
+  | tcmp c a b => both (mbind (snd (BT a)) (mbind (wk _ (snd (BT b))) (mpure (tcmp c v1 v0))))
+  | tround k a => both (mbind (snd (BT a)) (mpure (tround k v0)))
+  | treal a => (mbind (fst (BT a)) (mpure (tpair (treal v0) dzero)), mbind (fst (BT a)) (mpure (treal v0)))
+  | tsum a => both (mbind (fst (BT a)) msumT)
+  | tdot a b => both (mbind (fst (BT a)) (mbind (wk _ (fst (BT b))) mdotT))
+  end
   end.
+Definition MT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) := fst (BT e).
+Definition PT {G t} (e : tm G t) : valued G t := snd (BT e).
 Notation monadic := MT.
 
 (* ---- the relation --------------------------------------------------------------------------------- *)
@@ -493,7 +546,7 @@ Lemma EK_prim2 : forall G (r : env R G) C p f g f' g', RealM C f g -> RealM C f'
 Proof.
   intros G r C p f [x d] f' [x' d'] (Hv & l & Hd & Hr) (Hv' & l' & Hd' & Hr') a0 n0 H0. simpl in Hv, Hr, Hv', Hr'. subst x x'.
   pose proof H0 as H1. apply guard_inv in H1 as (Hok & _ & ->). revert a0 H0.
-  destruct (@prim2_coef fuel (MR :: MR :: G) p (tfst v1) (tfst v0) ((f' u0, d'), ((f u0, d), r)) (f u0) (f' u0) Hok eq_refl eq_refl) as [C1 C2].
+  destruct (@prim2_coef fuel (MR :: MR :: G) p (tfst v1) (tfst v0) ((f' u0, d'), ((f u0, d), r)) (f u0) (f' u0) 2 2 Hok (le_n 2) (le_n 2) eq_refl eq_refl) as [C1 C2].
   destruct (@cscale_ev _ _ (tsnd v1) _ _ _ _ _ 2 C1 eq_refl Hr) as (g1 & n1 & E1 & R1 & B1).
   destruct (@cscale_ev _ _ (tsnd v0) _ _ _ _ _ 2 C2 eq_refl Hr') as (g2 & n2 & E2 & R2 & B2).
   destruct (add_ev _ _ _ E1 E2 R1 R2) as (g3 & n3 & E3 & R3 & B3).
@@ -732,27 +785,237 @@ Proof.
   - lia.
 Qed.
 
-Theorem monadic_fundamental : forall G t (e : tm G t) C f g, VKE G C f g ->
-  EK (VK t) C (fun u => evR e (f u)) (run (MT e) g).
+(* ---- constant parts ------------------------------------------------------------------------------------ *)
+Lemma VK_same : forall t C H f g, sameM t = Some H -> VK t C f g -> near (fun u => f u = cast (P := den R) H g).
 Proof.
-  induction e; intros C f g HG; cbn [ev MT].
-  - (* var *) apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
+  induction t; simpl; intros C H f g Hs HV; try discriminate.
+  - apply some_inj in Hs. subst H. apply always. intros u. simpl. destruct (f u), g. reflexivity.
+  - apply some_inj in Hs. subst H. exact HV.
+  - apply map2_some in Hs as (p & q & H1 & H2 & ->). destruct HV as [V1 V2].
+    generalize (IHt1 _ _ _ _ H1 V1) (IHt2 _ _ _ _ H2 V2). apply near2. intros u E1 E2.
+    exact (eq_trans (surjective_pairing (f u)) (eq_trans (f_equal2 pair E1 E2) (eq_sym (cast_pair p q g)))).
+  - apply map2_some in Hs as (p & q & H1 & H2 & ->).
+    destruct g as [g|g]; destruct HV as (f1 & L & V1); [generalize (IHt1 _ _ _ _ H1 V1)|generalize (IHt2 _ _ _ _ H2 V1)];
+      revert L; apply near2; intros u E1 E2; rewrite E1;
+      [exact (eq_trans (f_equal inl E2) (eq_sym (cast_sum p q (inl g))))|exact (eq_trans (f_equal inr E2) (eq_sym (cast_sum p q (inr g))))].
+Qed.
+Lemma VK_same_const : forall t C H v, sameM t = Some H -> VK t C (fun _ => v) (cast (P := den R) (eq_sym H) v).
+Proof.
+  induction t; simpl; intros C H v Hs; try discriminate; auto.
+  - apply some_inj in Hs. subst H. apply always. reflexivity.
+  - apply map2_some in Hs as (p & q & H1 & H2 & ->). rewrite cast_pair_sym. split; simpl; auto.
+  - apply map2_some in Hs as (p & q & H1 & H2 & ->). rewrite cast_sum_sym.
+    destruct v as [v|v]; exists (fun _ => v); (split; [apply always; reflexivity|auto]).
+Qed.
+Lemma VKE_same : forall G C f g, VKE G C f g ->
+  near (fun u => forall t (m : mem t G) H, sameM t = Some H -> look m (f u) = cast (P := den R) H (look (Mmem m) g)).
+Proof.
+  induction G as [|a G IH]; intros C f g HG.
+  - apply always. intros u t m. inversion m.
+  - destruct HG as [Ha HG]. simpl in Ha.
+    assert (near (fun u => forall H, sameM a = Some H -> fst (f u) = cast (P := den R) H (fst g))) as La.
+    { destruct (sameM a) as [H|] eqn:Es.
+      - generalize (@VK_same _ _ _ _ _ Es Ha). apply near1. intros u E1 H' E2. apply some_inj in E2. subst H'. exact E1.
+      - apply always. discriminate. }
+    generalize (IH _ _ _ HG). revert La. apply near2. intros u H1 H2 t m. revert H1 H2. generalize (f u) as r. clear - g. intros r H1 H2.
+    revert g r H1 H2. apply (mem_inv (fun a m => forall (g : env R (map (MD) (a :: G))) (r : env R (a :: G)),
+      (forall H, sameM a = Some H -> fst r = cast (P := den R) H (fst g)) ->
+      (forall t (m : mem t G) H, sameM t = Some H -> look m (snd r) = cast (P := den R) H (look (Mmem m) (snd g))) ->
+      forall H, sameM t = Some H -> look m r = cast (P := den R) H (look (Mmem m) g))); simpl; auto.
+Qed.
+Lemma keeps_near : forall G t (e : tm G t) e' C f g, VKE G C f g -> keepsM e = Some e' -> near (fun u => evR e (f u) = evR e' g).
+Proof.
+  intros G t e e' C f g HG He. generalize (@VKE_same _ _ _ _ HG). apply near1. intros u Hu. symmetry.
+  unfold keepsM, plain in He. destruct (active 0 e); [discriminate|]. eapply prn_ok; [exact He|]. apply keep_ok. intros t0 m H. apply Hu.
+Qed.
+Lemma lift_ok : forall t G (e : tm G t) d C r v n, @liftM t G e = Some d -> evR e r = Some (v, n, 0) ->
+  exists g n', evR d r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= n + weightM t * 13.
+Proof.
+  assert (forall t (H : MD t = t) G (e : tm G t) C r v n, sameM t = Some H -> evR e r = Some (v, n, 0) ->
+    exists g n', evR (cast (P := tm G) (eq_sym H) e) r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= n + 0 * 13) as HS.
+  { intros t H G e C r v n Hs He. exists (cast (P := den R) (eq_sym H) v), n. split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|].
+    split; [exact (@VK_same_const _ _ _ v Hs)|lia]. }
+  induction t; intros G e d C r v n Hd He; try (simpl in Hd; discriminate Hd).
+  - simpl in Hd. inversion Hd; subst. destruct (@zero_ev G r C) as (nz & Ez & Bz & Rz).
+    exists (v, enc DZero). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply RealM_const|]. simpl. lia.
+  - simpl in Hd. apply some_inj in Hd. subst d. apply (HS TU eq_refl _ _ _ _ _ _ eq_refl He).
+  - simpl in Hd. apply some_inj in Hd. subst d. apply (HS TI eq_refl _ _ _ _ _ _ eq_refl He).
+  - rewrite liftM_prod in Hd. rewrite weightM_prod. destruct (sameM (TProd t1 t2)) as [H|] eqn:Es.
+    + inversion Hd; subst. apply (HS _ H _ _ _ _ _ _ Es He).
+    + apply map2_some in Hd as (x & y & H1 & H2 & ->).
+      destruct (IHt1 _ _ _ C ((v, r) : env R (TProd t1 t2 :: G)) (fst v) 2 H1 eq_refl) as (g1 & n1 & E1 & V1 & B1).
+      destruct (IHt2 _ _ _ C ((v, r) : env R (TProd t1 t2 :: G)) (snd v) 2 H2 eq_refl) as (g2 & n2 & E2 & V2 & B2).
+      exists (g1, g2). eexists. split; [|split].
+      * exact (let_ev fuel _ _ _ He (pair_ev fuel _ _ _ E1 E2)).
+      * split; assumption.
+      * lia.
+  - rewrite liftM_sum in Hd. rewrite weightM_sum. destruct (sameM (TSum t1 t2)) as [H|] eqn:Es.
+    + inversion Hd; subst. apply (HS _ H _ _ _ _ _ _ Es He).
+    + apply map2_some in Hd as (x & y & H1 & H2 & ->). destruct v as [v|v].
+      * destruct (IHt1 _ _ _ C ((v, r) : env R (t1 :: G)) v 1 H1 eq_refl) as (g1 & n1 & E1 & V1 & B1).
+        exists (inl g1). eexists. split; [|split].
+        -- exact (casel_ev fuel _ _ _ _ He (inl_ev fuel _ _ _ E1)).
+        -- exists (fun _ => v). split; [apply always; reflexivity|exact V1].
+        -- lia.
+      * destruct (IHt2 _ _ _ C ((v, r) : env R (t2 :: G)) v 1 H2 eq_refl) as (g1 & n1 & E1 & V1 & B1).
+        exists (inr g1). eexists. split; [|split].
+        -- exact (caser_ev fuel _ _ _ _ He (inr_ev fuel _ _ _ E1)).
+        -- exists (fun _ => v). split; [apply always; reflexivity|exact V1].
+        -- lia.
+Qed.
+Lemma EK_constant : forall G t (e : tm G t) d C f g, VKE G C f g -> constantM e = Some d ->
+  EK (VK t) C (fun u => evR e (f u)) (run (mpure d) g).
+Proof.
+  intros G t e d C f g HG Hc. unfold constantM in Hc. destruct (weightM t <=? small) eqn:Hs; [|discriminate].
+  destruct (keepsM e) as [e'|] eqn:Hk; [|discriminate]. pose proof (@keeps_near _ _ _ _ _ _ _ HG Hk) as L.
+  apply EK_pure. intros a0 n0 H0. rewrite (here L) in H0.
+  destruct (@lift_ok _ _ _ _ C _ _ _ Hc H0) as (g' & n' & E1 & V1 & B1).
+  exists (fun _ => a0), g', n'. split; [|split; [exact E1|split; [exact V1|]]].
+  - revert L. apply near1. intros u ->. exact H0.
+  - apply Nat.leb_le in Hs. unfold small in Hs. pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn.
+    pose proof (Nat.mul_le_mono_r _ _ 13 Hs). unfold KM. lia.
+Qed.
+
+(* ---- values without Deltas --------------------------------------------------------------------------- *)
+Definition RealP (C : tape) (f : U -> R) (v : R) : Prop := v = f u0 /\ exists l, diff f l.
+Definition EP (t : ty) : forall G, tape -> (U -> M (den R t)) -> valued G t -> env R (map MD G) -> Prop :=
+  match t return forall G, tape -> (U -> M (den R t)) -> valued G t -> env R (map MD G) -> Prop with
+  | TR => fun G C F p g => EKs 32 0 RealP C F (run (p : tm (map MD G) (TM TR)) g)
+  | _ => fun _ _ _ _ _ => True
+  end.
+Lemma EK_more : forall s s' z A B (P : tape -> (U -> A) -> B -> Prop) C F G, s <= s' -> EKs s z P C F G -> EKs s' z P C F G.
+Proof.
+  intros s s' z A B P C F G Hs H a0 n0 H0 Hw. destruct (H _ _ H0 Hw) as (a & b & L & n' & H1 & H2 & H3 & H4 & H5 & H6).
+  exists a, b, L, n'. split; [exact H1|split; [exact H2|split; [exact H3|split; [exact H4|lia]]]].
+Qed.
+Lemma EK_bind_s : forall s0 s z A a b A' (P : tape -> (U -> A) -> den R a -> Prop) (Q : tape -> (U -> A') -> den R b -> Prop)
+    C F H G (m : tm G (TM a)) (k : tm (a :: G) (TM b)) r,
+  EKs s0 0 P C F (run m r) -> (forall L f g, P (L ++ C) f g -> EKs s z Q (L ++ C) (fun u => H u (f u)) (run k (g, r))) ->
+  EKs (s0 + (s + 20)) z Q C (fun u => bind (F u) (H u)) (run (mbind m k) r).
+Proof.
+  intros s0 s z A a b A' P Q C F H G m k r HF HH a0 n0 H0 Hw.
+  apply bind_inv in H0 as (a1 & n1 & n2 & H1 & H2 & ->).
+  destruct (HF _ _ H1 Hw) as (f & g & L & n' & L1 & E1 & P1 & W1 & C1 & S1).
+  assert (f u0 = a1) by (pose proof (here L1) as X; simpl in X; congruence). subst a1.
+  destruct (HH _ _ _ P1 _ _ H2 W1) as (f' & g' & L' & n'' & L2 & E2 & P2 & W2 & C2 & S2).
+  destruct (run_bind _ _ _ _ E1 E2) as (n3 & E3 & B3).
+  exists f', g', (L' ++ L), n3. rewrite <- !app_assoc. split; [|split; [exact E3|split; [exact P2|split; [exact W2|split]]]].
+  - revert L1 L2. apply near2. intros x -> X. simpl. now rewrite X.
+  - rewrite Nat.mul_add_distr_l. lia.
+  - rewrite nodes_app, Nat.mul_add_distr_l. lia.
+Qed.
+Lemma RealP_mono : forall C L f v, RealP C f v -> RealP (L ++ C) f v.
+Proof. intros C L f v H. exact H. Qed.
+Lemma EP_drop : forall t G C F (m : tm (map MD G) (TM (MD t))) g, EK (VK t) C F (run m g) -> EP t G C F (drop t m) g.
+Proof.
+  intros t G C F m g H. destruct t; simpl; auto.
+  apply EK_germ with (F := fun u => bind (F u) (fun x => ret x)).
+  { apply always. intros u. destruct (F u) as [[[v n] k]|]; simpl; auto. now rewrite !Nat.add_0_r. }
+  apply (@EK_bind_s 0 12 0 _ MR TR _ (VK TR) RealP C F (fun u x => ret x)); [exact H|].
+  intros L f [x d] (Hv & l & Hd & _). simpl in Hv. subst x. apply EK_pure. intros a0 n0 H0. inversion H0; subst.
+  exists f, (f u0), 2. split; [apply always; reflexivity|split; [reflexivity|split; [split; eauto|lia]]].
+Qed.
+(* a primitive of values *)
+Lemma EP_guard : forall G C (F : U -> M R) (f : U -> R) (e : tm G TR) r n,
+  (forall a0 n0, F u0 = Some (a0, n0, 0) -> n0 = 0 /\ near (fun u => F u = Some (f u, 0, 0)) /\ evR e r = Some (f u0, n, 0) /\ exists l, diff f l) ->
+  EKs (n + 10) 0 RealP C F (run (mpure e) r).
+Proof.
+  intros G C F f e r n H. apply (@EK_pure (n + 10) 0 G R TR RealP). intros a0 n0 H0. destruct (H _ _ H0) as (-> & L & E1 & l & Hd).
+  exists f, (f u0), n. split; [exact L|split; [exact E1|split; [split; eauto|lia]]].
+Qed.
+Lemma EP_prim1 : forall G (r : env R G) C p f v, RealP C f v ->
+  EKs 12 0 RealP C (fun u => guard (ok1 p (f u)) (sem1 p (f u))) (run (mpure (tprim1 p v0)) (v, r)).
+Proof.
+  intros G r C p f v (-> & l & Hd). apply (@EP_guard (TR :: G)) with (n := 2) (f := fun u => sem1 p (f u)). intros a0 n0 H0.
+  apply guard_inv in H0 as (Hok & _ & ->). split; auto. split; [|split].
+  - generalize (diff_near Hd (prim1_open p _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - simpl. unfold guard. rewrite Hok. reflexivity.
+  - eexists. apply diff_comp; eauto. apply prim1_derive, Hok.
+Qed.
+Lemma EP_prim2 : forall G (r : env R G) C p f v f' v', RealP C f v -> RealP C f' v' ->
+  EKs 13 0 RealP C (fun u => guard (ok2 p (f u) (f' u)) (sem2 p (f u) (f' u))) (run (mpure (tprim2 p v1 v0)) (v', (v, r))).
+Proof.
+  intros G r C p f v f' v' (-> & l & Hd) (-> & l' & Hd'). apply (@EP_guard (TR :: TR :: G)) with (n := 3) (f := fun u => sem2 p (f u) (f' u)). intros a0 n0 H0.
+  apply guard_inv in H0 as (Hok & _ & ->). split; auto. split; [|split].
+  - generalize (prim2_open p Hd Hd' Hok). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - simpl. unfold guard. rewrite Hok. reflexivity.
+  - eexists. exact (prim2_diff p Hd Hd' Hok).
+Qed.
+Lemma EP_powi : forall G (r : env R G) C f v f' k, RealP C f v -> near (fun u => f' u = k) ->
+  EKs 13 0 RealP C (fun u => guard (okpowi (f u) (f' u)) (powerRZ (f u) (f' u))) (run (mpure (tpowi v1 v0)) (k, (v, r))).
+Proof.
+  intros G r C f v f' k (-> & l & Hd) Hk. apply EK_germ with (F := fun u => guard (okpowi (f u) k) (powerRZ (f u) k)).
+  { revert Hk. apply near1. intros u ->. reflexivity. }
+  apply (@EP_guard (TI :: TR :: G)) with (n := 3) (f := fun u => powerRZ (f u) k). intros a0 n0 H0.
+  apply guard_inv in H0 as (Hok & _ & ->). split; auto. split; [|split].
+  - generalize (diff_near Hd (powi_open _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - simpl. unfold guard. rewrite Hok. reflexivity.
+  - eexists. apply diff_comp with (phi := fun x => powerRZ x k); eauto. apply powerRZ_derive, Hok.
+Qed.
+Lemma EP_const : forall G (r : env R G) C c (e : tm G TR) n, evR e r = Some (c, n, 0) ->
+  EKs (n + 10) 0 RealP C (fun _ => ret c) (run (mpure e) r).
+Proof.
+  intros G r C c e n H. apply EP_guard with (f := fun _ => c). intros a0 n0 H0. inversion H0; subst. split; auto. split; [apply always; reflexivity|].
+  split; [exact H|]. exists (fun _ => 0%R). apply diff_const.
+Qed.
+(* a constant argument *)
+Lemma EK_keeps : forall G t (e : tm G t) e' C f g, VKE G C f g -> keepsM e = Some e' ->
+  EKs 10 0 (fun _ (F : U -> den R t) v => near (fun u => F u = v)) C (fun u => evR e (f u)) (run (mpure e') g).
+Proof.
+  intros G t e e' C f g HG Hk. pose proof (@keeps_near _ _ _ _ _ _ _ HG Hk) as L.
+  apply (@EK_pure 10 0 (map MD G) (den R t) t (fun _ (F : U -> den R t) v => near (fun u => F u = v))).
+  intros a0 n0 H0. rewrite (here L) in H0.
+  exists (fun _ => a0), a0, n0. split; [revert L; apply near1; intros u ->; exact H0|split; [exact H0|split; [apply always; reflexivity|unfold KM; lia]]].
+Qed.
+Lemma EK_powi0 : forall G (r : env R G) C c k,
+  EKs 100 0 RealM C (fun _ => guard (okpowi c k) (powerRZ c k)) (run (mpure (tpair (tpowi v1 v0) dzero)) (k, (c, r))).
+Proof.
+  intros G r C c k. apply (@EK_pure 100 0 (TI :: TR :: G) R MR RealM). intros a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->).
+  exists (fun _ => powerRZ c k), (powerRZ c k, enc DZero). eexists. split; [|split; [|split; [apply RealM_const|]]].
+  - apply always. intros u. unfold guard. now rewrite Hok.
+  - simpl. unfold guard. rewrite Hok. reflexivity.
+  - lia.
+Qed.
+Definition Good {G t} (e : tm G t) : Prop :=
+  (forall C f g, VKE G C f g -> EK (VK t) C (fun u => evR e (f u)) (run (MT e) g)) /\
+  (forall C f g, VKE G C f g -> EP t G C (fun u => evR e (f u)) (PT e) g).
+Lemma Good_drop : forall G t (e : tm G t), PT e = drop t (MT e) ->
+  (forall C f g, VKE G C f g -> EK (VK t) C (fun u => evR e (f u)) (run (MT e) g)) -> Good e.
+Proof. intros G t e H HM. split; [exact HM|]. intros C f g HG. rewrite H. apply EP_drop, HM, HG. Qed.
+
+(* ---- the fundamental theorem --------------------------------------------------------------------------- *)
+Ltac refold := cbn [both fst snd]; repeat match goal with
+  | |- context [fst (@BT ?G ?t ?e)] => change (fst (@BT G t e)) with (@MT G t e)
+  | |- context [snd (@BT ?G ?t ?e)] => change (snd (@BT G t e)) with (@PT G t e)
+  end.
+Ltac start := unfold MT; cbn [ev BT];
+  match goal with HG : VKE _ ?C _ _ |- context [constantM ?c] =>
+    destruct (constantM c) as [image|] eqn:Hconst; [exact (@EK_constant _ _ _ _ C _ _ HG Hconst)|clear Hconst] end; refold.
+Ltac startp := unfold PT; cbn [ev BT];
+  match goal with HG : VKE _ ?C _ _ |- context [constantM ?c] =>
+    destruct (constantM c) as [image|] eqn:Hconst; [exact (@EP_drop TR _ C _ _ _ (@EK_constant _ _ _ _ C _ _ HG Hconst))|clear Hconst] end; refold;
+  cbn [EP]; apply EK_more with (s := 0); [lia|].
+Ltac whole := apply Good_drop; [unfold PT, MT; cbn [BT]; destruct (constantM _); reflexivity|]; intros C f g HG; start.
+Theorem monadic_good : forall G t (e : tm G t), Good e.
+Proof.
+  induction e; repeat match goal with IH : Good ?e |- _ => let P := fresh IH "P" in destruct IH as [IH P] end.
+  - (* var *) whole. apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
     eapply EK_ret with (f := fun u => look m (f u)) (n := 1); [reflexivity|lia|apply VK_look, HG].
-  - (* lam *) apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
+  - (* lam *) whole. apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
     eapply EK_ret with (f := fun r x => evR e (x, f r)) (n := 1); [reflexivity|lia|].
     intros L f1 g1 H1. apply (IHe (L ++ C) (fun u => (f1 u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
-  - (* app *) apply EK_tick with (F := fun u => bind _ _) (s := 10 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* app *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 10 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u g => bind (evR e2 (f u)) (fun y => g y)); [apply IHe1, HG|]. intros L f1 g1 H1.
     eapply EK_bind with (H := fun u y => f1 u y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
     apply EK_step with (s := 0) (c := 10) (G := fun s => bind (g1 g2) (fun c => c s)); [intros; now apply run_app|apply H1, H2].
-  - (* let *) apply EK_tick with (F := fun u => bind _ _) (s := 0 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* let *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 0 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u y => evR e2 (y, f u)); [apply IHe1, HG|]. intros L f1 g1 H1.
     apply (IHe2 (L ++ C) (fun u => (f1 u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
-  - (* fix *) apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
+  - (* fix *) whole. apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
     eapply EK_ret with (f := fun r => kleene fuel (fun F x => evR e (x, (F, f r)))) (n := 1); [reflexivity|lia|].
     apply EK_kleene with (F := fun r F x => evR e (x, (F, f r))).
     intros L f1 g1 x y H1 H2. apply (IHe (L ++ C) (fun r => (x r, (f1 r, f r))) (y, (g1, g))). split; auto. split; auto. apply VKE_mono, HG.
-  - (* case *) apply EK_tick with (F := fun u => bind _ _) (s := 10 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* case *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 10 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end); [apply IHe1, HG|].
     intros L f1 [g1|g1] (k & Lo & H1).
     + eapply EK_germ with (F := fun u => evR e2 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
@@ -767,21 +1030,21 @@ Proof.
         rewrite (@rn_ok R RO fuel _ _ (MT e3) _ (up (shift (MD (TSum a b)))) (g1, g) _) by (apply (@up_ok R); intros t m; reflexivity).
         rewrite E1. simpl. rewrite E2. eexists. split; [reflexivity|lia].
       * apply (IHe3 (L ++ C) (fun u => (k u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
-  - (* op0 *) apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
+  - (* op0 *) whole. apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
     eapply EK_ret with (f := fun _ => op0v R o) (n := 1); [reflexivity|lia|apply VK_op0].
-  - (* op1 *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* op1 *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => op1v R o x); [apply IHe, HG|]. intros L f1 g1 H1.
     eapply EK_op; [apply E_op1, H1|apply op1_ticks|lia].
-  - (* op2 *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* op2 *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => op2v R o x y)); [apply IHe1, HG|]. intros L f1 g1 H1.
     eapply EK_bind with (H := fun u y => op2v R o (f1 u) y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
     eapply EK_op; [apply E_op2; [apply VK_mono, H1|exact H2]|apply op2_ticks|lia].
-  - (* op3 *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* op3 *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => bind (evR e3 (f u)) (fun z => op3v R o x y z))); [apply IHe1, HG|]. intros L f1 g1 H1.
     eapply EK_bind with (H := fun u y => bind (evR e3 (f u)) (fun z => op3v R o (f1 u) y z)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
     eapply EK_bind with (H := fun u z => op3v R o (f1 u) (f2 u) z); [apply EK_wk, EK_wk, IHe3, VKE_mono, VKE_mono, HG|]. intros L'' f3 g3 H3.
     eapply EK_op; [apply E_op3; [apply VK_mono, VK_mono, H1|apply VK_mono, H2|exact H3]|apply op3_ticks|lia].
-  - (* loop *) apply EK_tick with (F := fun u => bind _ _) (s := 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* loop *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u k => bind (evR e2 (f u)) (fun a => miter (Z.to_nat k) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a)); [apply IHe1, HG|].
     intros L fn n Hn. eapply EK_bind with (H := fun u a => miter (Z.to_nat (fn u)) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a); [apply EK_wk, IHe2, VKE_mono, HG|].
     intros L' fz z Hz.
@@ -798,7 +1061,7 @@ Proof.
     { intros st q n1 Hq. destruct (@loop_body (map MD G) (MD a) (MT e3) (Z.of_nat i) g1 st s0 z n g q n1 Hq) as (n2 & E2 & B2). exists n2. split; [exact E2|lia]. }
     apply (IHe3 _ (fun u => (f1 u, (Z.of_nat i, f u))) (g1, (Z.of_nat i, g))). split; [exact H1|split; [apply always; reflexivity|]].
     simpl. rewrite !app_assoc. apply VKE_mono, HG.
-  - (* build *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* build *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u k => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 (Z.to_nat k))); [apply IHe1, HG|].
     intros L fn n Hn.
     set (is := map Z.of_nat (seq 0 (Z.to_nat n))).
@@ -822,7 +1085,7 @@ Proof.
     + intros L2 k i ->. apply (IHe2 _ (fun u => (i, f u)) (i, g)). split; [apply always; reflexivity|]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
     + clear. induction is; simpl; constructor; auto.
     + exists nil. split; [apply always; reflexivity|constructor].
-  - (* map *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* map *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u l => mseq (fun x => tick (evR e1 (x, f u))) l); [apply IHe2, HG|].
     intros L fl l (fs & Lo & HF).
     eapply EK_germ with (F := fun u => bind (mseq (fun i => tick (evR e1 (i, f u))) (map (fun k => k u) fs)) (fun r => ret ([] ++ r))).
@@ -840,7 +1103,7 @@ Proof.
       exists n2. split; [exact E2|lia].
     + intros L2 k i Hk. apply (IHe1 _ (fun u => (k u, f u)) (i, g)). split; [exact Hk|]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
     + exists nil. split; [apply always; reflexivity|constructor].
-  - (* fold *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* fold *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u z => bind (evR e3 (f u)) (fun l => mfold (fun x acc => evR e1 (x, (acc, f u))) l z)); [apply IHe2, HG|].
     intros L fz z Hz. eapply EK_bind with (H := fun u l => mfold (fun x acc => evR e1 (x, (acc, f u))) l (fz u)); [apply EK_wk, IHe3, VKE_mono, HG|].
     intros L' fl l (fs & Lo & HF). eapply EK_germ with (F := fun u => mfold (fun x acc => evR e1 (x, (acc, f u))) (map (fun k => k u) fs) (fz u)).
@@ -858,36 +1121,67 @@ Proof.
       { intros st q n1 Hq. destruct (@fold_body (map MD G) (MD a) (MD b) (MT e1) g1 w' st s0 l z g q n1 Hq) as (n2 & E2 & B2). exists n2. split; [exact E2|lia]. }
       apply (IHe1 _ (fun u => (f1 u, (w u, f u))) (g1, (w', g))). split; [exact H1|split; [exact H2|]]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
     + apply VK_mono, Hz.
-  - (* literal *) apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_ret with (f := fun _ => litR z z0) (n := 6); [reflexivity|lia|apply RealM_const].
-  - (* unary primitives *) apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => guard (ok1 p x) (sem1 p x)); [apply IHe, HG|]. intros L f1 g1 H1. apply EK_prim1, H1.
-  - (* binary primitives *) apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
+  - (* literal *) split.
+    { intros C f g HG. start. apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_ret with (f := fun _ => litR z z0) (n := 6); [reflexivity|lia|apply RealM_const]. }
+    { intros C f g HG. startp. apply EK_tick with (F := fun u => ret _) (s := 11) (z := 0); try (unfold KM, KS; lia). apply (@EP_const _ g C (litR z z0) (tlit _ z z0) 1 eq_refl). }
+  - (* unary primitives *) split.
+    { intros C f g HG. start. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
+    eapply EK_bind with (H := fun u x => guard (ok1 p x) (sem1 p x)); [apply IHe, HG|]. intros L f1 g1 H1. apply EK_prim1, H1. }
+    { intros C f g HG. startp. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (12 + 20)) (z := 0); try (unfold KM, KS; lia).
+      apply (@EK_bind_s 32 12 0 R TR TR R RealP RealP C (fun u => evR e (f u)) (fun u x => guard (ok1 p x) (sem1 p x))); [exact (IHeP C f g HG)|]. intros L f1 g1 H1. apply EP_prim1, H1. }
+  - (* binary primitives *) split.
+    { intros C f g HG. start. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
     eapply EK_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
-    apply EK_prim2; [apply (VK_mono TR), H1|exact H2].
-  - (* integer power *) apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
+    apply EK_prim2; [apply (VK_mono TR), H1|exact H2]. }
+    { intros C f g HG. startp. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (32 + (13 + 20) + 20)) (z := 0); try (unfold KM, KS; lia).
+      apply (@EK_bind_s 32 (32 + (13 + 20)) 0 R TR TR R RealP RealP C (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y)))); [exact (IHe1P C f g HG)|]. intros L f1 g1 H1.
+      apply (@EK_bind_s 32 13 0 R TR TR R RealP RealP (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y))); [apply EK_wk; exact (IHe2P (L ++ C) f g (@VKE_mono _ _ _ _ _ HG))|]. intros L' f2 g2 H2.
+      apply EP_prim2; [exact H1|exact H2]. }
+  - (* integer power *) split.
+    { intros C f g HG. start. destruct (keepsM e1) as [e1'|] eqn:Hk1.
+      { apply EK_tick with (F := fun u => bind _ _) (s := 10 + (100 + 20 + 20)) (z := 0); try (unfold KM, KS; lia).
+        apply (@EK_bind_s 10 (100 + 20) 0 R TR MR R (fun _ (F : U -> R) v => near (fun u => F u = v)) RealM C (fun u => evR e1 (f u))
+          (fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y)))); [exact (@EK_keeps _ TR _ _ C _ _ HG Hk1)|]. intros L f1 c H1.
+        apply (@EK_bind 100 0 Z TI MR R (VK TI) RealM (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)));
+          [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 k H2.
+        apply EK_germ with (F := fun u => guard (okpowi c k) (powerRZ c k)); [revert H1 H2; apply near2; intros u -> ->; reflexivity|].
+        apply EK_powi0. }
+      apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
     eapply EK_bind with (H := fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
-    apply EK_powi; [apply (VK_mono TR), H1|exact H2].
-  - (* comparison *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y))))); [apply IHe1, HG|]. intros L f1 [x d] (Hv & l & Hd & _).
-    eapply EK_bind with (H := fun u y => guard (negb (tie (cmpR (f1 u) y))) (boolv (decide c (cmpR (f1 u) y)))); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 [x' d'] (Hv' & l' & Hd' & _).
-    simpl in Hv, Hv'. subst x x'. eapply (@EK_op _ TB) with (j := 5); [exact (E_compare 499 c Hd Hd')| |lia].
+    apply EK_powi; [apply (VK_mono TR), H1|exact H2]. }
+    { intros C f g HG. startp. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (13 + 20 + 20)) (z := 0); try (unfold KM, KS; lia).
+      apply (@EK_bind_s 32 (13 + 20) 0 R TR TR R RealP RealP C (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y)))); [exact (IHe1P C f g HG)|]. intros L f1 g1 H1.
+      apply (@EK_bind 13 0 Z TI TR R (VK TI) RealP (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y))); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+      apply EP_powi; [exact H1|exact H2]. }
+  - (* comparison *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (32 + (100 + 20) + 20)) (z := 0); try (unfold KM, KS; lia).
+    apply (@EK_bind_s 32 (32 + (100 + 20)) 0 R TR (MD TB) (den R TB) RealP (VK TB) C (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y)))))); [exact (IHe1P C f g HG)|]. intros L f1 x (-> & l & Hd).
+    apply (@EK_bind_s 32 100 0 R TR (MD TB) (den R TB) RealP (VK TB) (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (negb (tie (cmpR (f1 u) y))) (boolv (decide c (cmpR (f1 u) y))))); [apply EK_wk; exact (IHe2P (L ++ C) f g (@VKE_mono _ _ _ _ _ HG))|]. intros L' f2 x' (-> & l' & Hd').
+    eapply (@EK_op _ TB) with (j := 3); [exact (E_compare 499 c Hd Hd')| |lia].
     cbn [ev bind tick ret op1v look fst snd v0 v1 o_cmp RO]. unfold guard, ticks. reflexivity.
-  - (* rounding *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => guard (okround r x) (roundR r x)); [apply IHe, HG|]. intros L f1 [x d] (Hv & l & Hd & _).
-    simpl in Hv. subst x. eapply (@EK_op _ TI) with (j := 3); [exact (E_rounding 499 r Hd)| |lia].
+  - (* rounding *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (100 + 20)) (z := 0); try (unfold KM, KS; lia).
+    apply (@EK_bind_s 32 100 0 R TR TI Z RealP (VK TI) C (fun u => evR e (f u)) (fun u x => guard (okround r x) (roundR r x))); [exact (IHeP C f g HG)|]. intros L f1 x (-> & l & Hd).
+    eapply (@EK_op _ TI) with (j := 2); [exact (E_rounding 499 r Hd)| |lia].
     cbn [ev bind tick ret op1v look fst snd v0 v1 o_round o_okround RO]. unfold guard, ticks. reflexivity.
-  - (* real of int *) apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* real of int *) split.
+    { intros C f g HG. start. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => ret (IZR x)); [apply IHe, HG|]. intros L f1 g1 H1.
     eapply EK_germ with (F := fun u => ret (IZR g1)); [revert H1; apply near1; intros u ->; reflexivity|].
-    eapply EK_ret with (f := fun _ => IZR g1) (n := 7); [reflexivity|lia|apply RealM_const].
-  - (* sum *) apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
+    eapply EK_ret with (f := fun _ => IZR g1) (n := 7); [reflexivity|lia|apply RealM_const]. }
+    { intros C f g HG. startp. apply EK_tick with (F := fun u => bind _ _) (s := 12 + 20) (z := 0); try (unfold KM, KS; lia).
+      apply (@EK_bind 12 0 Z TI TR R (VK TI) RealP C (fun u => evR e (f u)) (fun u x => ret (IZR x))); [apply IHe, HG|]. intros L f1 g1 H1.
+      apply EK_germ with (F := fun u => ret (IZR g1)); [revert H1; apply near1; intros u ->; reflexivity|].
+      apply (@EP_const (TI :: map MD G) (g1, g) (L ++ C) (IZR g1) (treal v0) 2 eq_refl). }
+  - (* sum *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => msum RO x); [apply IHe, HG|]. intros L f1 g1 H1. apply EK_sum, H1.
-  - (* dot *) apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
+  - (* dot *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => mdot RO x y)); [apply IHe1, HG|]. intros L f1 g1 H1.
     eapply EK_bind with (H := fun u y => mdot RO (f1 u) y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
     apply EK_dot; [apply (VK_mono (TArr TR)), H1|exact H2].
 Qed.
+Theorem monadic_fundamental : forall G t (e : tm G t) C f g, VKE G C f g ->
+  EK (VK t) C (fun u => evR e (f u)) (run (MT e) g).
+Proof. intros G t e. exact (proj1 (monadic_good e)). Qed.
 End LR.

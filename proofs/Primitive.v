@@ -19,6 +19,7 @@ Open Scope R_scope.
 Definition pos (x : R) : bool := if Rlt_dec 0 x then true else false.
 Definition nz (x : R) : bool := if Req_EM_T x 0 then false else true.
 Definition litR (m e : Z) : R := match e with Z0 => IZR m | _ => IZR m * powerRZ 2 e end.
+Arguments powerRZ : simpl never.
 Definition cmpR (x y : R) : comparison :=
   match total_order_T x y with inleft (left _) => Lt | inleft (right _) => Eq | inright _ => Gt end.
 Definition sem1 (p : prim1) : R -> R :=
@@ -50,7 +51,7 @@ Definition sem2 (p : prim2) : R -> R -> R :=
 Definition ok2 (p : prim2) (x y : R) : bool :=
   match p with
   | PDiv => nz y
-  | PPow => pos x
+  | PPow => pos (x - litR 1 (-1074))
   | PAtan2 => orb (nz x) (pos y)
   | PMax | PMin => nz (x - y)
   | _ => true
@@ -76,56 +77,63 @@ Definition lit {G} (m : Z) : tm G TR := tlit G m 0.
 (* a partial derivative: absent when it is the constant one, so that sums need no products *)
 Inductive coef (G : list ty) : Type := One | Coef (t : tm G TR).
 Arguments One {G}.
-Definition tsign {G} (x : tm G TR) (neg pos : Z) : tm G TR := tif (tcmp CLt x (lit 0)) (lit neg) (lit pos).
+(* abs: 0 at 0, which is a kink *)
+Definition tsign {G} (x : tm G TR) : tm G TR :=
+  tlet x (tif (tcmp CLt v0 (lit 0)) (lit (-1)) (tif (tcmp CLt (lit 0) v1) (lit 1) (lit 0))).
 Definition d1t {G} (p : prim1) (x : tm G TR) : tm G TR :=
   match p with
   | PNeg => lit (-1)
   | PExp => tprim1 PExp x
   | PLog => tdiv (lit 1) x
-  | PSqrt => tdiv (lit 1) (tmul (lit 2) (tprim1 PSqrt x))
+  | PSqrt => tdiv (tlit _ 1 (-1)) (tprim1 PSqrt x)
   | PSin => tprim1 PCos x
   | PCos => tprim1 PNeg (tprim1 PSin x)
   | PTan => tadd (lit 1) (tmul (tprim1 PTan x) (tprim1 PTan x))
-  | PAsin => tdiv (lit 1) (tprim1 PSqrt (tsub (lit 1) (tmul x x)))
-  | PAcos => tdiv (lit (-1)) (tprim1 PSqrt (tsub (lit 1) (tmul x x)))
+  | PAsin => tdiv (lit 1) (tprim1 PSqrt (tmul (tsub (lit 1) x) (tadd (lit 1) x)))
+  | PAcos => tdiv (lit (-1)) (tprim1 PSqrt (tmul (tsub (lit 1) x) (tadd (lit 1) x)))
   | PAtan => tdiv (lit 1) (tadd (lit 1) (tmul x x))
   | PSinh => tprim1 PCosh x
   | PCosh => tprim1 PSinh x
   | PTanh => tsub (lit 1) (tmul (tprim1 PTanh x) (tprim1 PTanh x))
   | PLog1p => tdiv (lit 1) (tadd (lit 1) x)
   | PExpm1 => tprim1 PExp x
-  | PAbs => tsign x (-1) 1
+  | PAbs => tsign x
   end.
 Definition d1R (p : prim1) (x : R) : R :=
   match p with
-  | PNeg => -1 | PExp => exp x | PLog => 1 / x | PSqrt => 1 / (2 * sqrt x)
+  | PNeg => -1 | PExp => exp x | PLog => 1 / x | PSqrt => litR 1 (-1) / sqrt x
   | PSin => cos x | PCos => - sin x | PTan => 1 + tan x * tan x
-  | PAsin => 1 / sqrt (1 - x * x) | PAcos => -1 / sqrt (1 - x * x) | PAtan => 1 / (1 + x * x)
+  | PAsin => 1 / sqrt ((1 - x) * (1 + x)) | PAcos => -1 / sqrt ((1 - x) * (1 + x)) | PAtan => 1 / (1 + x * x)
   | PSinh => cosh x | PCosh => sinh x | PTanh => 1 - tanh x * tanh x
   | PLog1p => 1 / (1 + x) | PExpm1 => exp x
   | PAbs => match cmpR x 0 with Lt => -1 | _ => 1 end
   end.
 Definition tnorm2 {G} (x y : tm G TR) : tm G TR := tadd (tmul x x) (tmul y y).
 Definition tbelow {G} (x y : tm G TR) (yes no : Z) : coef G := Coef (tif (tcmp CLt x y) (lit yes) (lit no)).
+(* x^y by y: 0 where the base is not positive, so that a constant exponent does no harm there.  [tiny] is the smallest
+   positive float: of the floats exactly the positive ones are not below it *)
+Definition tiny : R := litR 1 (-1074).
+Definition tpowlog {G} (x y : tm G TR) : tm G TR :=
+  let2 x y (tif (tcmp CLe (tlit _ 1 (-1074)) v1) (tmul (tprim1 PLog v2) (tprim2 PPow v2 v1)) (lit 0)).
 Definition d2t {G} (p : prim2) (x y : tm G TR) : coef G * coef G :=
   match p with
   | PAdd => (One, One)
   | PSub => (One, Coef (lit (-1)))
   | PMul => (Coef y, Coef x)
-  | PDiv => (Coef (tdiv (lit 1) y), Coef (tprim1 PNeg (tdiv x (tmul y y))))
-  | PPow => (Coef (tmul y (tprim2 PPow x (tsub y (lit 1)))), Coef (tmul (tprim2 PPow x y) (tprim1 PLog x)))
+  | PDiv => (Coef (tdiv (lit 1) y), Coef (tprim1 PNeg (tdiv (tdiv x y) y)))
+  | PPow => (Coef (tmul y (tprim2 PPow x (tsub y (lit 1)))), Coef (tpowlog x y))
   | PAtan2 => (Coef (tdiv y (tnorm2 x y)), Coef (tprim1 PNeg (tdiv x (tnorm2 x y))))
-  | PMax => (tbelow x y 0 1, tbelow x y 1 0)
+  | PMax => (tbelow y x 1 0, tbelow y x 0 1)
   | PMin => (tbelow x y 1 0, tbelow x y 0 1)
   end.
 Definition below (x y a b : R) : R := match cmpR x y with Lt => a | _ => b end.
 Definition d2R (p : prim2) (x y : R) : R * R :=
   match p with
   | PAdd => (1, 1) | PSub => (1, -1) | PMul => (y, x)
-  | PDiv => (1 / y, - (x / (y * y)))
-  | PPow => (y * Rpower x (y - 1), Rpower x y * ln x)
+  | PDiv => (1 / y, - (x / y / y))
+  | PPow => (y * Rpower x (y - 1), ln x * Rpower x y)
   | PAtan2 => (y / (x * x + y * y), - (x / (x * x + y * y)))
-  | PMax => (below x y 0 1, below x y 1 0)
+  | PMax => (below y x 1 0, below y x 0 1)
   | PMin => (below x y 1 0, below x y 0 1)
   end.
 (* integer power: k x^(k-1), and 0 for k = 0 also at x = 0 *)
@@ -159,6 +167,10 @@ Ltac dom := repeat match goal with
   | |- pos _ = true => apply pos_true
   | |- nz _ = true => apply nz_true
   end.
+Lemma factored : forall x, 1 - x * x = (1 - x) * (1 + x).
+Proof. intros. ring. Qed.
+Lemma tiny_pos : 0 < tiny.
+Proof. unfold tiny, litR. rewrite Rmult_1_l. apply powerRZ_lt. lra. Qed.
 Section Coef.
 Variable fuel : nat.
 Lemma prim1_coef : forall G p (e : tm G TR) r x, ok1 p x = true -> ev RO fuel e r = Some (x, 2, 0)%nat ->
@@ -168,34 +180,36 @@ Proof.
   destruct p; simpl in *; rewrite ?He; simpl; unfold guard, boolv; simpl; rewrite ?Hok; simpl;
     try (eexists; split; [reflexivity|lia]).
   - replace (nz x) with true by (symmetry; dom; lra). eexists; split; [reflexivity|lia].
-  - replace (nz (2 * sqrt x)) with true by (symmetry; dom; apply sqrt_lt_R0 in Hok; lra).
+  - replace (nz (sqrt x)) with true by (symmetry; dom; apply sqrt_lt_R0 in Hok; lra).
     eexists; split; [reflexivity|lia].
-  - replace (nz (sqrt (1 - x * x))) with true by (symmetry; dom; apply sqrt_lt_R0 in Hok; lra).
+  - rewrite factored in Hok. rewrite Hok. replace (nz (sqrt ((1 - x) * (1 + x)))) with true by (symmetry; dom; apply sqrt_lt_R0 in Hok; lra).
     eexists; split; [reflexivity|lia].
-  - replace (nz (sqrt (1 - x * x))) with true by (symmetry; dom; apply sqrt_lt_R0 in Hok; lra).
+  - rewrite factored in Hok. rewrite Hok. replace (nz (sqrt ((1 - x) * (1 + x)))) with true by (symmetry; dom; apply sqrt_lt_R0 in Hok; lra).
     eexists; split; [reflexivity|lia].
   - replace (nz (1 + x * x)) with true by (symmetry; dom; nra). eexists; split; [reflexivity|lia].
   - replace (nz (1 + x)) with true by (symmetry; dom; lra). eexists; split; [reflexivity|lia].
-  - dom. destruct (@cmpR_spec x 0 Hok) as [[-> _]|[-> _]]; simpl; eexists; split; [reflexivity|lia|reflexivity|lia].
+  - dom. destruct (@cmpR_spec x 0 Hok) as [[-> _]|[-> Hx]]; simpl; [|rewrite (cmpR_lt Hx); simpl]; eexists; split; [reflexivity|lia|reflexivity|lia].
 Qed.
 Definition coef_ev {G} (c : coef G) (r : env R G) (d : R) : Prop :=
   match c with
   | One => d = 1
   | Coef t => exists n, ev RO fuel t r = Some (d, n, 0)%nat /\ (n <= KP)%nat
   end.
-Lemma prim2_coef : forall G p (a b : tm G TR) r x y, ok2 p x y = true ->
-  ev RO fuel a r = Some (x, 2, 0)%nat -> ev RO fuel b r = Some (y, 2, 0)%nat ->
+Lemma prim2_coef : forall G p (a b : tm G TR) r x y n1 n2, ok2 p x y = true -> (n1 <= 2)%nat -> (n2 <= 2)%nat ->
+  ev RO fuel a r = Some (x, n1, 0)%nat -> ev RO fuel b r = Some (y, n2, 0)%nat ->
   coef_ev (fst (d2t p a b)) r (fst (d2R p x y)) /\ coef_ev (snd (d2t p a b)) r (snd (d2R p x y)).
 Proof.
-  intros G p a b r x y Hok Ha Hb. unfold KP.
+  intros G p a b r x y n1 n2 Hok Hn1 Hn2 Ha Hb. unfold KP.
   destruct p; simpl in *; rewrite ?Ha, ?Hb; simpl; unfold guard, boolv; simpl; rewrite ?Hok; simpl; auto;
     try (split; eexists; (split; [reflexivity|unfold KP; lia])).
-  - dom. replace (nz (y * y)) with true by (symmetry; dom; nra).
+  - change (1 * powerRZ 2 (-1074)) with tiny in *. pose proof tiny_pos as Ht. pose proof Hok as Hx. apply pos_true in Hx.
+    assert (pos x = true) as Hp by (apply pos_true; lra).
+    rewrite (@cmpR_lt tiny x) by lra. simpl. rewrite Hp. simpl.
     split; eexists; (split; [reflexivity|unfold KP; lia]).
   - assert (x * x + y * y <> 0) as Hn by (apply norm2_pos; dom; destruct Hok; dom; [left|right]; lra).
     replace (nz (x * x + y * y)) with true by (symmetry; dom; auto).
     split; eexists; (split; [reflexivity|unfold KP; lia]).
-  - dom. unfold below. destruct (@cmpR_spec x y) as [[-> _]|[-> _]]; try lra; simpl; split; eexists; (split; [reflexivity|unfold KP; lia]).
+  - dom. unfold below. destruct (@cmpR_spec y x) as [[-> _]|[-> _]]; try lra; simpl; split; eexists; (split; [reflexivity|unfold KP; lia]).
   - dom. unfold below. destruct (@cmpR_spec x y) as [[-> _]|[-> _]]; try lra; simpl; split; eexists; (split; [reflexivity|unfold KP; lia]).
 Qed.
 Lemma powi_coef : forall G (a : tm G TR) (b : tm G TI) r x k n1 n2, okpowi x k = true ->

@@ -6,7 +6,7 @@
    u0 with derivative d in direction h (Data.v).  With U = R these are curves, with U = R^n points.  [datas G], [data t]: no functions inside. *)
 From Coq Require Import Reals List Lia ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Vector Continuation Unshared Refinement Rewrite.
+Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Shape Vector Continuation Unshared Refinement Rewrite.
 Require Combinator.
 Import ListNotations.
 Open Scope nat_scope.
@@ -19,7 +19,7 @@ Theorem K_forward_mode : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t
   exists F g' n',
     locally u0 (fun u => ev RO fuel e (f u) = Some (F u, n, 0)) /\
     ev RO fuel (forward e) g = Some (g', n', 0) /\
-    primal t g' = y /\ Deriv U u0 h t F (Forward.delta t g') /\ n' <= 206 * n.
+    primal t g' = y /\ Deriv U u0 h t F (Forward.delta t g') /\ n' <= 208 * n.
 Proof. exact forward_correct. Qed.
 
 (* K Theorems 3 and 5, and the cost claim of K section 7: the reverse derivative, for weights ws of the outputs, is their combination
@@ -34,6 +34,19 @@ Theorem K_reverse_mode : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t
     dot (length (flats G v)) m (vector (flats G v)) = weighted ws (flat t dy) /\
     cost <= 508 * n + 3 * length (flat t dy) + 1.
 Proof. exact reverse_correct. Qed.
+
+(* K Fig. 15: the same with the partial derivatives in the shape of the input, and inner products of values *)
+Theorem K_figure_15 : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t (e : tm G t) f v y n ws,
+  datas G = true -> data t = true -> Derivs U u0 h G f v ->
+  ev RO fuel e (f u0) = Some (y, n, 0) ->
+  exists F dy dx cost,
+    locally u0 (fun u => ev RO fuel e (f u) = Some (F u, n, 0)) /\
+    Deriv U u0 h t F dy /\
+    pullback fuel e (f u0) ws = Some (y, dx, cost) /\
+    shapes G dx = shapes G (f u0) /\
+    weighted (flats G dx) (flats G v) = weighted ws (flat t dy) /\
+    cost <= 508 * n + 3 * length (flat t dy) + 1.
+Proof. exact pullback_correct. Qed.
 
 (* K Lemma 6: evaluating a Delta backwards adds x times its value to the inner product of accumulators and tangents *)
 Theorem K_lemma_6 : forall u n x m e, scoped n u -> (forall j, n <= j -> m j = None) ->
@@ -76,7 +89,7 @@ Theorem K_second_derivative : forall fuel (e : tm [TR] TR) x y s, ev RO fuel e (
     locally x (fun t => ev RO fuel e (t, tt) = Some (fn fuel e t, s, 0) /\ is_derive (fn fuel e) t (fn1 fuel e t)) /\
     is_derive (fn1 fuel e) x d2 /\
     ev RO fuel (forward (forward e)) (((x, 1%R), (1%R, 0%R)), tt) = Some (((y, fn1 fuel e x), (fn1 fuel e x, d2)), k, 0) /\
-    k <= 206 * (206 * s).
+    k <= 208 * (208 * s).
 Proof. exact second_derivative. Qed.
 
 (* K Fig. 5, C Fig. 15: the tangent is the array of all partial derivatives *)
@@ -85,7 +98,7 @@ Theorem K_vector_mode : forall fuel n (e : tm (reals n) TR) (U : NormedModule R_
   exists F dy g k,
     locally u0 (fun u => ev RO fuel e (f u) = Some (F u, s, 0)) /\ Deriv U u0 h TR F dy /\
     ev RO fuel (DT (vec n) e) (vec_seed n n 0 (f u0)) = Some ((y, g), k, 0) /\
-    length g = n /\ inner (vector (flats (reals n) v)) g 0 = dy /\ k <= (301 + 40 * n) * s.
+    length g = n /\ inner (vector (flats (reals n) v)) g 0 = dy /\ k <= (401 + 60 * n) * s.
 Proof. exact vector_correct. Qed.
 
 (* C section 5, Proposition 1 (there only against forward mode): the continuation-based macro *)
@@ -93,7 +106,7 @@ Theorem C_continuation_mode : forall fuel n (e : tm (reals n) TR) (U : NormedMod
   Derivs U u0 h (reals n) f v -> ev RO fuel e (f u0) = Some (y, s, 0) ->
   exists F dy g k,
     locally u0 (fun u => ev RO fuel e (f u) = Some (F u, s, 0)) /\ Deriv U u0 h TR F dy /\
-    ev RO fuel (DT (cont n) e) (cont_seed n n 0 (f u0)) = Some ((y, g), k, 0) /\ k <= 301 * s /\
+    ev RO fuel (DT (cont n) e) (cont_seed n n 0 (f u0)) = Some ((y, g), k, 0) /\ k <= 401 * s /\
     forall w, exists l c, g w = Some (l, c, 0) /\ length l = n /\ inner (vector (flats (reals n) v)) l 0 = (w * dy)%R.
 Proof. exact continuation_correct. Qed.
 
@@ -102,7 +115,7 @@ Theorem K_delta_mode : forall fuel n (e : tm (reals n) TR) (U : NormedModule R_A
   Derivs U u0 h (reals n) f v -> ev RO fuel e (f u0) = Some (y, s, 0) ->
   exists F dy u k,
     locally u0 (fun u => ev RO fuel e (f u) = Some (F u, s, 0)) /\ Deriv U u0 h TR F dy /\
-    ev RO fuel (DT dlt e) (delta_seed n 0 (f u0)) = Some ((y, enc u), k, 0) /\ k <= 301 * s /\
+    ev RO fuel (DT dlt e) (delta_seed n 0 (f u0)) = Some ((y, enc u), k, 0) /\ k <= 401 * s /\
     dot n (fst (eval w u emptyMap)) (vector (flats (reals n) v)) = (w * dy)%R.
 Proof. exact delta_correct. Qed.
 
@@ -125,6 +138,7 @@ Proof. exact fuel_mono. Qed.
 
 Print Assumptions K_forward_mode.
 Print Assumptions K_reverse_mode.
+Print Assumptions K_figure_15.
 Print Assumptions K_lemma_6.
 Print Assumptions K_lemma_10.
 Print Assumptions K_theorem_4.

@@ -14,7 +14,7 @@ Variable fuel n : nat.
 Variable U : NormedModule R_AbsRing.
 Variables u0 h : U.
 Variable gam : nat -> R.
-Definition KD : nat := 300.
+Definition KD : nat := 400.
 Definition RepD (d : R) (g : den R (tg dlt)) : Prop := exists u, g = enc u /\ scoped n u /\ dden u gam = d.
 Lemma delta_fundamental : forall G t (e : tm G t) f g, VE dlt U u0 h RepD KD G f g ->
   Es U u0 KD 0 (V dlt U u0 h RepD KD t) (fun u => ev RO fuel e (f u)) (ev RO fuel (DT dlt e) g).
@@ -54,7 +54,7 @@ Theorem delta_correct : forall fuel n (e : tm (reals n) TR) (U : NormedModule R_
   Derivs U u0 h (reals n) f v -> ev RO fuel e (f u0) = Some (y, s, 0) ->
   exists F dy u k,
     locally u0 (fun u => ev RO fuel e (f u) = Some (F u, s, 0)) /\ Deriv U u0 h TR F dy /\
-    ev RO fuel (DT dlt e) (delta_seed n 0 (f u0)) = Some ((y, enc u), k, 0) /\ k <= 301 * s /\
+    ev RO fuel (DT dlt e) (delta_seed n 0 (f u0)) = Some ((y, enc u), k, 0) /\ k <= 401 * s /\
     dot n (fst (eval w u emptyMap)) (vector (flats (reals n) v)) = (w * dy)%R.
 Proof.
   intros fuel n e U u0 h f v y s w Hv He.

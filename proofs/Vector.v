@@ -64,7 +64,7 @@ Variable fuel n : nat.
 Variable U : NormedModule R_AbsRing.
 Variables u0 h : U.
 Variable gam : nat -> R.
-Definition KV : nat := 300 + 40 * n.
+Definition KV : nat := 400 + 60 * n.
 Definition RepV (d : R) (g : den R (tg (vec n))) : Prop := length g = n /\ inner gam g 0 = d.
 Lemma vector_fundamental : forall G t (e : tm G t) f g, VE (vec n) U u0 h RepV KV G f g ->
   Es U u0 KV 0 (V (vec n) U u0 h RepV KV t) (fun u => ev RO fuel e (f u)) (ev RO fuel (DT (vec n) e) g).
@@ -105,7 +105,7 @@ Theorem vector_correct : forall fuel n (e : tm (reals n) TR) (U : NormedModule R
   exists F dy g k,
     locally u0 (fun u => ev RO fuel e (f u) = Some (F u, s, 0)) /\ Deriv U u0 h TR F dy /\
     ev RO fuel (DT (vec n) e) (vec_seed n n 0 (f u0)) = Some ((y, g), k, 0) /\
-    length g = n /\ inner (vector (flats (reals n) v)) g 0 = dy /\ k <= (301 + 40 * n) * s.
+    length g = n /\ inner (vector (flats (reals n) v)) g 0 = dy /\ k <= (401 + 60 * n) * s.
 Proof.
   intros fuel n e U u0 h f v y s Hv He.
   pose proof (@vec_seed_ok n U u0 h (vector (flats (reals n) v)) n 0 f v (le_n _) Hv (fun i _ => eq_refl)) as HG.

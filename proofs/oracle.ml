@@ -25,7 +25,12 @@ let read str =
   let x = one () in
   skip ();
   if !pos < n then raise (Bad "more than one expression") else x
-let rec show = function A s -> s | L l -> "(" ^ String.concat " " (List.map show l) ^ ")"
+let show s =
+  let out = Buffer.create 1024 in
+  let rec go = function
+    | A s -> Buffer.add_string out s
+    | L l -> Buffer.add_char out '('; List.iteri (fun i x -> if i > 0 then Buffer.add_char out ' '; go x) l; Buffer.add_char out ')' in
+  go s; Buffer.contents out
 
 (* ---- names: each table is used in both directions ---- *)
 let prims1 = ["neg",PNeg; "exp",PExp; "log",PLog; "sqrt",PSqrt; "sin",PSin; "cos",PCos; "tan",PTan; "asin",PAsin; "acos",PAcos; "atan",PAtan;
@@ -85,21 +90,21 @@ let rec wtm r =
   | Rsum a -> n1 "sum" a | Rdot (a, b) -> n2 "dot" a b
 
 (* ---- floating-point arithmetic ---- *)
+(* a NaN was made elsewhere, so it is not outside a domain and not a tie *)
+let pos x = not (x <= 0.)
 let floats : float ops = {
   o_lit = (fun m e -> ldexp (float_of_int m) e);
   o_real = float_of_int;
-  o_prim1 = (function PNeg -> (~-.) | PExp -> exp | PLog -> log | PSqrt -> sqrt | PSin -> sin | PCos -> cos | PTan -> tan | PAsin -> asin | PAcos -> acos
-    | PAtan -> atan | PSinh -> sinh | PCosh -> cosh | PTanh -> tanh | PLog1p -> log1p | PExpm1 -> expm1 | PAbs -> abs_float);
-  o_ok1 = (fun p x -> match p with PLog | PSqrt -> x > 0. | PTan -> cos x <> 0. | PAsin | PAcos -> 1. -. x *. x > 0. | PLog1p -> 1. +. x > 0.
+  o_prim1 = Elementary.prim1;
+  o_ok1 = (fun p x -> match p with PLog | PSqrt -> pos x | PTan -> cos x <> 0. | PAsin | PAcos -> pos (1. -. x *. x) | PLog1p -> pos (1. +. x)
     | PAbs -> x <> 0. | _ -> true);
-  o_prim2 = (function PAdd -> (+.) | PSub -> (-.) | PMul -> ( *. ) | PDiv -> (/.) | PPow -> ( ** ) | PAtan2 -> atan2
-    | PMax -> (fun x y -> if x > y then x else y) | PMin -> (fun x y -> if x < y then x else y));
-  o_ok2 = (fun p x y -> match p with PDiv -> y <> 0. | PPow -> x > 0. | PAtan2 -> x <> 0. || y > 0. | PMax | PMin -> x <> y | _ -> true);
-  o_powi = (fun x k -> x ** float_of_int k);
+  o_prim2 = Elementary.prim2;
+  o_ok2 = (fun p x y -> x <> x || y <> y || match p with PDiv -> y <> 0. | PPow -> pos (x -. 0x1p-1074) | PAtan2 -> x <> 0. || pos y | PMax | PMin -> x <> y | _ -> true);
+  o_powi = Elementary.powi;
   o_okpowi = (fun x k -> k >= 0 || x <> 0.);
   o_cmp = (fun x y -> if x < y then Lt else if x = y then Eq else Gt);
-  o_round = (fun r x -> int_of_float (match r with Floor -> floor x | Round -> Float.round x | Truncate -> Float.trunc x));
-  o_okround = (fun r x -> match r with Round -> not (Float.is_integer (x +. 0.5)) | _ -> not (Float.is_integer x)) }
+  o_round = Elementary.round;
+  o_okround = (fun r x -> match r with Round -> Float.abs (x -. Float.trunc x) <> 0.5 | _ -> not (Float.is_integer x)) }
 
 (* ---- values, by type ---- *)
 let rec rval t s : Obj.t = match t, s with

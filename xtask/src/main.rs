@@ -1,8 +1,9 @@
-//! The project's chores: `cargo xtask test`, `tidy`, `docs`, `bless`.
+//! The project's chores: `cargo xtask test`, `tidy`, `docs`, `bless`, `oracle`.
 
 mod bless;
 mod count;
 mod docs;
+mod oracle;
 mod proofs;
 mod tidy;
 
@@ -13,8 +14,11 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test [ARG]...   everything: tidy, documents, unit tests, doctests, the golden suite, the examples, the proofs;
+  test [ARG]...   everything: tidy, documents, unit tests, doctests, the golden suite, the examples, the proofs,
+                  some programs through the code extracted from them;
                   arguments are handed to `cargo test` (say, `-p gradus-core`), and then only those tests run
+  oracle [--count N] [--first SEED]
+                  compare N random programs (10000) with the code that was extracted from the proofs
   tidy            the house rules: which crate may know which, file sizes, no paths of one machine
   docs            write the generated tables of docs/ anew
   bless           write tests/**/*.expected anew from what the implementation says; read every changed line
@@ -29,6 +33,13 @@ fn main() -> ExitCode {
     let count = match (command, rest) {
         ("test", []) => test(),
         ("test", rest) => count::cargo_test(rest),
+        ("oracle", rest) => match oracle::arguments(rest) {
+            Some((count, first)) => oracle::check(count, first, true),
+            None => {
+                eprint!("{USAGE}");
+                return ExitCode::from(2);
+            }
+        },
         ("tidy", []) => tidy::check(),
         ("docs", []) => docs::write(),
         ("bless", []) => bless::bless(),
@@ -45,6 +56,7 @@ fn test() -> Count {
     count += docs::check();
     count += count::cargo_test(&["--workspace".into(), "--no-fail-fast".into()]);
     count += proofs::check();
+    count += oracle::check(oracle::FEW, 0, false);
     count
 }
 

@@ -11,6 +11,7 @@ pub mod mode;
 pub mod prim;
 pub mod print;
 pub mod program;
+pub mod proved;
 pub mod term;
 pub mod traverse;
 pub mod types;

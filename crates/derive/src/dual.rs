@@ -296,6 +296,10 @@ pub fn one_type(types: &[Type]) -> Type {
     }
 }
 
+/// The weight ([`Linker::weight`]) up to which a constant is given zero derivatives: `small` of `proofs/Activity.v`, so that the cost stays within
+/// the bounds that are proved.
+const SMALL: usize = 7;
+
 /// The image of a term that cannot carry a derivative, where that is cheap to write: its value, with zero derivatives beside its reals.
 pub fn constant_image(translator: &dyn Translator, scope: &Scope, term: &Term) -> Made<Option<Term>> {
     let computes = match &*term.kind {
@@ -320,7 +324,7 @@ pub fn constant_image(translator: &dyn Translator, scope: &Scope, term: &Term) -
     if contents.is_leaf() {
         return Ok(Some(term.clone()));
     }
-    if contents.is_small_data() {
+    if contents.is_small_data() && linker.weight(&ty) <= SMALL {
         return wrappers::lift(linker, At(term.span), translator.rules().mode(), &ty, term.clone()).map(Some);
     }
     Ok(None)

@@ -39,9 +39,21 @@ impl Contents {
         !self.reals && !self.functions
     }
 
-    /// Data that can be walked over in constant time.
+    /// Data whose size is known from its type.
     pub fn is_small_data(self) -> bool {
         !self.functions && !self.unbounded
+    }
+}
+
+/// The weight of parts that are nested to the right; parts without reals weigh nothing together.
+fn nested(weights: &[usize]) -> usize {
+    match weights {
+        [] => 0,
+        [one] => *one,
+        [first, rest @ ..] => match *first + nested(rest) {
+            0 => 0,
+            inside => inside + 1,
+        },
     }
 }
 
@@ -103,6 +115,33 @@ impl Linker {
             self.keep_contents(name, found);
         }
         found
+    }
+
+    /// How many steps it takes to give zero derivatives to a value of small data: one for each real, and for each pair and each choice around
+    /// reals (as `proofs/Macro.v` counts them).
+    pub fn weight(&self, ty: &Type) -> usize {
+        with_stack(|| {
+            if self.contents(ty).is_leaf() {
+                return 0;
+            }
+            match ty {
+                Type::Real => 1,
+                Type::Tuple(parts) => self.product_weight(parts),
+                Type::Named(name, args) => {
+                    let decl = self.declaration(name).unwrap_or_else(|_| gradus_source::bug!("no type {}", name.base));
+                    let weights: Vec<usize> =
+                        decl.constructors(args).iter().map(|(_, types)| self.product_weight(types)).collect();
+                    nested(&weights)
+                }
+                Type::Var(_) | Type::Int | Type::Bool | Type::String | Type::Unit => 0,
+                // Not small, whatever is around it.
+                Type::Fun(_) | Type::Array(_) => 1_000_000,
+            }
+        })
+    }
+
+    fn product_weight(&self, parts: &[Type]) -> usize {
+        nested(&parts.iter().map(|t| self.weight(t)).collect::<Vec<_>>())
     }
 
     /// D(type) under a mode.

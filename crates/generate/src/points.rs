@@ -66,16 +66,20 @@ pub(crate) fn constructor_args(name: &TypeName, types: &Arc<[Type]>, tag: usize)
     }
 }
 
+/// Reals at which something happens.
+pub(crate) const EDGES: [f64; 8] = [0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 2.5, -3.0];
+
 /// A random value of a data type; `depth` bounds lists and trees.
-pub(crate) fn random(rng: &mut Rng, ty: &Type, depth: usize) -> Data {
+pub(crate) fn random(rng: &mut Rng, ty: &Type, depth: usize, rough: bool) -> Data {
     match ty {
+        Type::Real if rough && rng.chance(1, 2) => Data::Real(*rng.pick(&EDGES)),
         Type::Real => Data::Real((rng.unit() * 1.9 * 1e4).round() / 1e4 + 0.00037),
         Type::Int => Data::Int(rng.below(5) as i64),
         Type::Bool => Data::Bool(rng.chance(1, 2)),
-        Type::Tuple(types) => Data::Tuple(types.iter().map(|t| random(rng, t, depth)).collect()),
+        Type::Tuple(types) => Data::Tuple(types.iter().map(|t| random(rng, t, depth, rough)).collect()),
         Type::Array(element) => {
             let n = 1 + rng.below(4);
-            Data::Array((0..n).map(|_| random(rng, element, depth)).collect())
+            Data::Array((0..n).map(|_| random(rng, element, depth, rough)).collect())
         }
         Type::Named(name, types) => {
             let tag = match &*name.base {
@@ -83,7 +87,7 @@ pub(crate) fn random(rng: &mut Rng, ty: &Type, depth: usize) -> Data {
                 _ => rng.below(2),
             };
             let args = constructor_args(name, types, tag);
-            Data::Construct { tag, args: args.iter().map(|t| random(rng, t, depth.saturating_sub(1))).collect() }
+            Data::Construct { tag, args: args.iter().map(|t| random(rng, t, depth.saturating_sub(1), rough)).collect() }
         }
         Type::Var(_) | Type::Unit | Type::String | Type::Fun(_) => {
             gradus_source::bug!("random points have no values of type {ty:?}")

@@ -17,11 +17,13 @@ pub struct Options {
     pub size: usize,
     /// What may occur at all; each program takes a random half of it.
     pub features: Features,
+    /// Every scalar primitive anywhere, at the edge of its domain and outside, and decisions at equality: for comparing evaluators, not derivatives.
+    pub rough: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { size: 60, features: Features::all() }
+        Options { size: 60, features: Features::all(), rough: false }
     }
 }
 
@@ -67,7 +69,7 @@ pub fn generate(seed: u64, options: Options) -> Generated {
     }
     let mut helpers = Vec::new();
     for number in 0..rng.below(3) {
-        let mut generator = Generator::new(rng.split(), features, &helpers);
+        let mut generator = Generator::new(rng.split(), features, options.rough, &helpers);
         let (from, to) = (generator.data_type(1), generator.data_type(1));
         let body = function(&mut generator, &from, &to, options.size / 3);
         let name: Symbol = format!("helper{number}").into();
@@ -78,13 +80,14 @@ pub fn generate(seed: u64, options: Options) -> Generated {
         }
         program.defs.insert(name, def);
     }
-    let mut generator = Generator::new(rng.split(), features, &helpers);
+    let mut generator = Generator::new(rng.split(), features, options.rough, &helpers);
     let input = generator.input_type();
     let output = if rng.chance(3, 4) { Type::Real } else { generator.input_type() };
     let body = function(&mut generator, &input, &output, options.size);
     let name: Symbol = Generated::FUNCTION.into();
     program.defs.insert(name.clone(), definition(name, Type::fun(input.clone(), output.clone()), body));
-    let points = (0..2).map(|_| Point { ty: input.clone(), data: points::random(&mut rng, &input, 3) }).collect();
+    let points =
+        (0..2).map(|_| Point { ty: input.clone(), data: points::random(&mut rng, &input, 3, options.rough) }).collect();
     Generated { seed, features, program, input, output, points }
 }
 

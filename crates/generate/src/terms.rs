@@ -4,7 +4,7 @@
 //! twice; integers stay within `0..7`, so that indices (taken modulo the length of a non-empty array) are in bounds; and
 //! inside loops real operations do not multiply magnitudes.
 
-use crate::points::constructor_args;
+use crate::points::{constructor_args, EDGES};
 use crate::{Feature, Features, Rng};
 use gradus_core::build::At;
 use gradus_core::{Arm, DeriveOp, Global, Prim, Symbol, Term, TermKind, Type, TypeName, Var};
@@ -17,6 +17,7 @@ const MAX_DERIVATIVE_DEPTH: usize = 2;
 pub(crate) struct Generator<'a> {
     pub(crate) rng: Rng,
     features: Features,
+    rough: bool,
     /// Top-level functions that may be called.
     helpers: &'a [(Symbol, Type)],
     scope: Vec<(Var, Type)>,
@@ -48,9 +49,9 @@ enum Shape {
 }
 
 impl<'a> Generator<'a> {
-    pub(crate) fn new(rng: Rng, features: Features, helpers: &'a [(Symbol, Type)]) -> Self {
+    pub(crate) fn new(rng: Rng, features: Features, rough: bool, helpers: &'a [(Symbol, Type)]) -> Self {
         let at = At::default();
-        Generator { rng, features, helpers, scope: Vec::new(), loop_depth: 0, derivative_depth: 0, at }
+        Generator { rng, features, rough, helpers, scope: Vec::new(), loop_depth: 0, derivative_depth: 0, at }
     }
 
     pub(crate) fn has(&self, feature: Feature) -> bool {
@@ -211,7 +212,11 @@ impl<'a> Generator<'a> {
     }
 
     fn literal(&mut self) -> Term {
-        self.at.real((self.rng.unit() * 200.0).round() / 100.0)
+        if self.rough && self.rng.chance(1, 2) {
+            return self.at.real(*self.rng.pick(&EDGES));
+        }
+        // One zero: the reals have no negative one.
+        self.at.real((self.rng.unit() * 200.0).round() / 100.0 + 0.0)
     }
 
     /// A term whose outermost form belongs to the type.
@@ -235,7 +240,48 @@ impl<'a> Generator<'a> {
         }
     }
 
+    /// Any scalar primitive, at any argument.
+    fn rough_real(&mut self, size: usize) -> Term {
+        const UNARY: [Prim; 12] = [
+            Prim::Exp,
+            Prim::Log,
+            Prim::Sqrt,
+            Prim::Tan,
+            Prim::Asin,
+            Prim::Acos,
+            Prim::Atan,
+            Prim::Sinh,
+            Prim::Cosh,
+            Prim::Log1p,
+            Prim::Expm1,
+            Prim::Abs,
+        ];
+        const BINARY: [Prim; 5] = [Prim::DivReal, Prim::PowReal, Prim::Atan2, Prim::Maximum, Prim::Minimum];
+        let at = self.at;
+        match self.rng.below(4) {
+            0 | 1 => {
+                let prim = *self.rng.pick(&UNARY);
+                at.prim(prim, [self.term(&Type::Real, size - 1)])
+            }
+            2 => {
+                let prim = *self.rng.pick(&BINARY);
+                at.prim(prim, [self.term(&Type::Real, size / 2), self.term(&Type::Real, size / 2)])
+            }
+            _ => {
+                let base = self.term(&Type::Real, size / 2);
+                let exponent = match self.rng.chance(1, 2) {
+                    true => at.int(self.rng.below(6) as i64 - 2),
+                    false => self.term(&Type::Int, size / 4),
+                };
+                at.prim(Prim::PowRealInt, [base, exponent])
+            }
+        }
+    }
+
     fn real(&mut self, size: usize) -> Term {
+        if self.rough && self.rng.chance(1, 2) {
+            return self.rough_real(size);
+        }
         let at = self.at;
         let unary = |g: &mut Self, prim| at.prim(prim, [g.term(&Type::Real, size - 1)]);
         match self.rng.below(13) {
@@ -281,6 +327,12 @@ impl<'a> Generator<'a> {
     /// An integer in `0..7`.
     fn int(&mut self, size: usize) -> Term {
         let at = self.at;
+        if self.rough && self.rng.chance(1, 3) {
+            // Within the integers of every evaluator, whatever the argument.
+            let bounded = at.prim(Prim::Tanh, [self.term(&Type::Real, size / 2)]);
+            let prim = *self.rng.pick(&[Prim::Floor, Prim::Round, Prim::Truncate]);
+            return at.prim(prim, [at.prim(Prim::MulReal, [at.real(2.5), bounded])]);
+        }
         let prim = *self.rng.pick(&[Prim::AddInt, Prim::MulInt]);
         let sum = at.prim(prim, [self.term(&Type::Int, size / 2), self.term(&Type::Int, size / 2)]);
         at.prim(Prim::ModInt, [sum, at.int(7)])
@@ -291,6 +343,12 @@ impl<'a> Generator<'a> {
         if self.rng.chance(1, 2) {
             let prim = *self.rng.pick(&[Prim::Less, Prim::LessEqual, Prim::Equal]);
             return at.prim_at(prim, [Type::Int], [self.term(&Type::Int, size / 2), self.term(&Type::Int, size / 2)]);
+        }
+        if self.rough && self.rng.chance(1, 2) {
+            let prims = [Prim::Less, Prim::LessEqual, Prim::Equal, Prim::NotEqual, Prim::Greater, Prim::GreaterEqual];
+            let prim = *self.rng.pick(&prims);
+            let sides = [self.term(&Type::Real, size / 2), self.term(&Type::Real, size / 2)];
+            return at.prim_at(prim, [Type::Real], sides);
         }
         // An odd constant: no computed value meets it by accident.
         let boundary = at.real(self.rng.unit() + 1.234_567e-7);

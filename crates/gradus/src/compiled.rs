@@ -232,7 +232,7 @@ fn not_compiled(options: &Options) -> Option<&'static str> {
     let Options { backend: _, mode, kinks, domain, max_memory: _, max_steps: _, optimise: _ } = options;
     match (mode, kinks, domain) {
         (Some(_), ..) => Some("--ad"),
-        (_, Kinks::Warn | Kinks::Error, _) => Some("--kinks"),
+        (_, Kinks::Warn | Kinks::Error | Kinks::Premise, _) => Some("--kinks"),
         (_, _, Domain::Error) => Some("--domain=error"),
         (None, Kinks::Ignore, Domain::Ieee) => None,
     }

@@ -125,7 +125,7 @@ fn compare(seeds: std::ops::Range<u64>, size: usize) -> (usize, usize) {
     let mut cases = Vec::new();
     let (mut compared, mut refused) = (0, 0);
     for seed in seeds {
-        let generated = generate(seed, Options { size, features });
+        let generated = generate(seed, Options { size, features, rough: false });
         let (program, names) = functions(&generated);
         let asked: Vec<Entry> =
             names.iter().map(|(name, ty)| Entry { name: (*name).into(), term: global(name), ty: ty.clone() }).collect();

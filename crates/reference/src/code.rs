@@ -147,8 +147,9 @@ pub enum Op {
     IntToReal(fn(i64) -> f64),
     Int1(fn(i64) -> i64),
     Int2(fn(i64, i64) -> Result<i64, IntError>),
-    /// Before a primitive on numbers: looks whether its operands are on a kink, or outside the domain.
+    /// Before a primitive on numbers: looks whether its operands are on a kink, or where the theorems say nothing, or outside the domain.
     CheckKink(Prim),
+    CheckPremise(Prim),
     CheckDomain(Prim),
     /// A comparison; `true`: deciding it at equality is a kink.
     Compare(Prim, bool),

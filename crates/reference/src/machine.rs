@@ -129,7 +129,11 @@ impl<'d> Machine<'d> {
     }
 
     fn with(definitions: Handle<'d>, options: Options) -> Self {
-        let checks = Checks { kinks: options.kinks != Kinks::Ignore, domain: options.domain == Domain::Error };
+        let checks = Checks {
+            kinks: options.kinks != Kinks::Ignore,
+            premise: options.kinks == Kinks::Premise,
+            domain: options.domain == Domain::Error,
+        };
         let mut machine = Machine {
             definitions,
             options,

@@ -14,6 +14,9 @@ pub enum Kinks {
     Warn,
     /// Stop there.
     Error,
+    /// Count every operation, whether or not a derivative is being taken, that the theorems about derivatives exclude:
+    /// decisions at equality, and primitives applied where they are not smooth or not defined.
+    Premise,
 }
 
 /// What happens when an operation is applied outside its domain.

@@ -264,6 +264,12 @@ impl Machine<'_> {
                         self.kink(prim, registers.code.spans[at])?;
                     }
                 }
+                Op::CheckPremise(prim) => {
+                    let (args, count) = self.numbers(prim);
+                    if prim.info().outside_premise(&args[..count]) {
+                        self.kink(prim, registers.code.spans[at])?;
+                    }
+                }
                 Op::CheckDomain(prim) => {
                     let (args, count) = self.numbers(prim);
                     if prim.info().outside_domain(&args[..count]) {

@@ -24,6 +24,8 @@ pub struct PrimInfo {
     pub domain: Option<Condition>,
     /// Where the primitive is not differentiable, or a decision falls at equality; `None`: nowhere.
     pub kinks: Option<Condition>,
+    /// Where the theorems of `proofs/` cover the primitive; `None`: inside its domain, away from its kinks.
+    pub proved: Option<Condition>,
     /// Where central differences with steps up to 1e-3 are accurate; `None`: everywhere.
     pub finite_differences: Option<Condition>,
 }
@@ -96,6 +98,17 @@ impl PrimInfo {
         self.kinks.is_some_and(|kinks| (kinks.holds)(args))
     }
 
+    /// Whether the theorems exclude some arguments.
+    pub fn has_premise(&self) -> bool {
+        self.proved.is_some() || self.domain.is_some() || self.kinks.is_some()
+    }
+
+    /// Whether the arguments lie where the theorems say nothing.
+    pub fn outside_premise(&self, args: &[f64]) -> bool {
+        let unproved = self.proved.is_some_and(|proved| !(proved.holds)(args));
+        (unproved && !args.iter().any(|x| x.is_nan())) || self.outside_domain(args) || self.at_kink(args)
+    }
+
     pub(super) fn new(
         prim: Prim,
         (name, fixity): (&'static str, Fixity),
@@ -118,6 +131,7 @@ impl PrimInfo {
             partials: None,
             domain: None,
             kinks: None,
+            proved: None,
             finite_differences: None,
         }
     }
@@ -134,6 +148,11 @@ impl PrimInfo {
 
     pub(super) fn kinks(mut self, text: &'static str, holds: fn(&[f64]) -> bool) -> Self {
         self.kinks = Some(Condition { text, holds });
+        self
+    }
+
+    pub(super) fn proved(mut self, text: &'static str, holds: fn(&[f64]) -> bool) -> Self {
+        self.proved = Some(Condition { text, holds });
         self
     }
 

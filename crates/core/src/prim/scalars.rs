@@ -84,6 +84,7 @@ fn arithmetic() -> Vec<PrimInfo> {
             a[0] > 0.0 || (a[0] == 0.0 && a[1] >= 0.0) || (a[0] < 0.0 && a[1] == a[1].trunc())
         })
         .kinks("x = 0 and 0 < y < 1", |a| a[0] == 0.0 && a[1] > 0.0 && a[1] < 1.0)
+        .proved("x > 5e-324", |a| a[0] > TINY)
         .differences("x > 0.1", |a| a[0] > 0.1),
     ]
 }
@@ -136,6 +137,7 @@ fn functions() -> Vec<PrimInfo> {
             vec![Some(div(at, y.clone(), radius())), Some(neg(at, div(at, x.clone(), radius())))]
         })
         .domain("x, y not both 0", |a| a[0] != 0.0 || a[1] != 0.0)
+        .kinks("x = 0 and y < 0", |a| a[0] == 0.0 && a[1] < 0.0)
         .differences("x * x + y * y > 0.1 and not near the cut y < 0, x = 0", |a| {
             a[0] * a[0] + a[1] * a[1] > 0.1 && (a[1] > 0.0 || a[0].abs() > 0.01)
         }),
@@ -234,6 +236,7 @@ fn kinked() -> Vec<PrimInfo> {
             .differences("x at least 0.01 away from halves", |a| ((a[0] - a[0].trunc()).abs() - 0.5).abs() > 0.01),
         rounding(Prim::Truncate, "truncate", |x| x.trunc() as i64, "the integer part, towards zero")
             .kinks("x whole, not 0", |a| a[0] != 0.0 && a[0] == a[0].trunc())
+            .proved("x not whole", |a| a[0] != a[0].trunc())
             .differences("x at least 0.01 away from the integers", |a| (a[0] - a[0].round()).abs() > 0.01),
     ]
 }

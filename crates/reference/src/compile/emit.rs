@@ -453,9 +453,12 @@ impl<'a> Emitter<'a> {
         operands(prim, args).into_iter().for_each(|arg| self.term(arg, false));
         let info = prim.info();
         let count = args.len();
-        let kinks = self.codes.checks.kinks && site.differentiated && info.kinks.is_some();
+        let premise = self.codes.checks.premise;
+        let kinks = self.codes.checks.kinks && (premise || site.differentiated) && info.kinks.is_some();
         let scalar = !matches!(info.eval, Eval::Structural) || prim == Prim::Sign;
-        if kinks && scalar {
+        if premise && scalar && info.has_premise() {
+            self.op(Op::CheckPremise(prim), span);
+        } else if kinks && scalar {
             self.op(Op::CheckKink(prim), span);
         }
         if self.codes.checks.domain && info.domain.is_some() && prim != Prim::Sign {

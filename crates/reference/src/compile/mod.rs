@@ -27,6 +27,8 @@ pub struct Codes {
 #[derive(Clone, Copy, Default)]
 pub struct Checks {
     pub kinks: bool,
+    /// Look everywhere, for all that the theorems exclude.
+    pub premise: bool,
     pub domain: bool,
 }
 

@@ -1,0 +1,202 @@
+//! Which constructs the proofs speak of (`proofs/Language.v`), so that a result can say whether a theorem covers it.
+//!
+//! A program is within the proved language if every definition that it can reach is: the constructs of core map to the language of the proofs one by
+//! one, tuples and records as nested pairs, variants as nested sums, recursive variants as trees.
+
+use crate::traverse::{for_each_child, with_stack};
+use crate::{Definitions, Global, Mode, Prim, Term, TermKind, Type, TypeDecl, TypeName};
+use gradus_source::{Diagnostic, Span};
+use rustc_hash::FxHashSet;
+
+/// A construct that the proofs do not speak of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    pub what: String,
+    pub span: Span,
+}
+
+/// The theorem of `proofs/Statements.v` about a mode.
+pub fn theorem(mode: Mode) -> Option<&'static str> {
+    match mode {
+        Mode::Forward => Some("K_forward_mode"),
+        Mode::Vector => Some("K_vector_mode"),
+        Mode::Continuation => Some("C_continuation_mode"),
+        Mode::Delta => Some("K_delta_mode"),
+        Mode::Monadic => Some("K_reverse_mode"),
+        // Proved for a total language of its own, which is smaller than the one that is checked here.
+        Mode::Combinator => None,
+        Mode::Trace | Mode::Tower => None,
+    }
+}
+
+/// What a definition is made of.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// What is outside the proved language, in it and in all that it can reach: each construct where it is met first.
+    pub outside: Vec<Outside>,
+    /// All definitions that it can reach, itself included.
+    pub reached: Vec<Global>,
+}
+
+pub fn contents(definitions: &dyn Definitions, global: &Global) -> Result<Contents, Box<Diagnostic>> {
+    let mut walk = Walk { definitions, pending: vec![global.clone()], around: FxHashSet::default(), found: Vec::new() };
+    let mut seen = FxHashSet::default();
+    let mut reached = Vec::new();
+    while let Some(global) = walk.pending.pop() {
+        if !seen.insert(global.clone()) {
+            continue;
+        }
+        reached.push(global.clone());
+        let definition = definitions.definition(&global)?;
+        walk.ty(&definition.ty, Span::default());
+        match &definition.term {
+            Some(term) => walk.term(term),
+            None => walk.note("data from a file", Span::default()),
+        }
+    }
+    Ok(Contents { outside: walk.found, reached })
+}
+
+struct Walk<'a> {
+    definitions: &'a dyn Definitions,
+    pending: Vec<Global>,
+    /// Types that were looked at.
+    around: FxHashSet<Type>,
+    found: Vec<Outside>,
+}
+
+impl Walk<'_> {
+    fn note(&mut self, what: impl Into<String>, span: Span) {
+        let what = what.into();
+        if self.found.iter().all(|known| known.what != what) {
+            self.found.push(Outside { what, span });
+        }
+    }
+
+    fn term(&mut self, term: &Term) {
+        with_stack(|| {
+            let span = term.span;
+            match &*term.kind {
+                TermKind::Global(global @ Global::Source { .. }) => self.pending.push(global.clone()),
+                // What a derivative form was expanded to.
+                TermKind::Global(Global::Derived { .. } | Global::Wrapper { .. }) => {
+                    self.note("a derivative inside the function", span)
+                }
+                TermKind::Lambda(l) => self.ty(&l.ty, span),
+                TermKind::Let { scheme, .. } => self.ty(&scheme.ty, span),
+                TermKind::LetRec { bindings, .. } => {
+                    if bindings.len() > 1 {
+                        self.note("mutual recursion", span);
+                    }
+                    bindings.iter().for_each(|(_, scheme, _)| self.ty(&scheme.ty, span));
+                }
+                TermKind::Prim { prim, types, .. } => self.prim(*prim, types, span),
+                TermKind::Construct { name, types, .. } => self.ty(&Type::Named(name.clone(), types.clone()), span),
+                TermKind::ArrayLiteral { element, .. } => self.ty(element, span),
+                TermKind::Derive { .. } | TermKind::Lift { .. } => self.note("a derivative inside the function", span),
+                TermKind::Literal(crate::Literal::Real(x)) if !x.is_finite() => {
+                    self.note("a literal that is no number", span)
+                }
+                TermKind::Literal(_)
+                | TermKind::Var(..)
+                | TermKind::App(..)
+                | TermKind::Tuple(_)
+                | TermKind::Proj { .. }
+                | TermKind::Case { .. }
+                | TermKind::If { .. } => {}
+            }
+            for_each_child(term, &mut |child| self.term(child));
+        })
+    }
+
+    fn prim(&mut self, prim: Prim, types: &[Type], span: Span) {
+        let name = prim.info().name;
+        match prim {
+            Prim::AddReal | Prim::SubReal | Prim::MulReal | Prim::DivReal | Prim::NegReal => {}
+            Prim::PowRealInt | Prim::PowReal | Prim::Exp | Prim::Log | Prim::Sqrt => {}
+            Prim::Sin | Prim::Cos | Prim::Tan | Prim::Asin | Prim::Acos | Prim::Atan | Prim::Atan2 => {}
+            Prim::Sinh | Prim::Cosh | Prim::Tanh | Prim::Log1p | Prim::Expm1 => {}
+            Prim::Abs | Prim::Maximum | Prim::Minimum | Prim::Sign | Prim::RealOfInt => {}
+            Prim::Floor | Prim::Round | Prim::Truncate => {}
+            Prim::AddInt | Prim::SubInt | Prim::MulInt | Prim::DivInt | Prim::ModInt | Prim::NegInt | Prim::Not => {}
+            Prim::Build | Prim::Get | Prim::Length | Prim::Set | Prim::Ifold | Prim::Iterate | Prim::CheckSize => {}
+            Prim::Checkpoint => {}
+            Prim::Equal | Prim::NotEqual | Prim::Less | Prim::LessEqual | Prim::Greater | Prim::GreaterEqual => {
+                if !matches!(types, [Type::Real | Type::Int]) {
+                    self.note(format!("`{name}` of structured data"), span);
+                }
+            }
+            Prim::Erf | Prim::Lgamma | Prim::Polygamma | Prim::PowInt => self.note(format!("`{name}`"), span),
+            Prim::StringAppend | Prim::StringLength | Prim::StringOfInt | Prim::StringOfReal => {
+                self.note(format!("`{name}`"), span)
+            }
+            Prim::VectorAdd | Prim::VectorSub | Prim::Scale | Prim::Inner | Prim::ZeroLike => {
+                self.note(format!("`{name}`"), span)
+            }
+            Prim::StopGradient => self.note(format!("`{name}`"), span),
+        }
+    }
+
+    fn ty(&mut self, ty: &Type, span: Span) {
+        with_stack(|| {
+            if !self.around.insert(ty.clone()) {
+                return;
+            }
+            match ty {
+                Type::Real | Type::Int | Type::Bool | Type::Unit | Type::Var(_) => {}
+                Type::String => self.note("strings", span),
+                Type::Tuple(parts) => parts.iter().for_each(|t| self.ty(t, span)),
+                Type::Fun(ends) => {
+                    self.ty(&ends.0, span);
+                    self.ty(&ends.1, span);
+                }
+                Type::Array(element) => self.ty(element, span),
+                Type::Named(name, args) => match self.definitions.type_decl(name) {
+                    Ok(decl) => {
+                        if !is_tree(self.definitions, &decl) {
+                            self.note(format!("the type {}, which is recursive through another type", name.base), span);
+                            return;
+                        }
+                        for (_, types) in decl.constructors(args) {
+                            types.iter().for_each(|t| self.ty(t, span));
+                        }
+                    }
+                    Err(_) => self.note(format!("the type {}", name.base), span),
+                },
+            }
+        })
+    }
+}
+
+/// Whether a declared type leads back to itself only as an argument of its constructors: then its values are trees whose labels are constructors.
+pub fn is_tree(definitions: &dyn Definitions, decl: &TypeDecl) -> bool {
+    let parameters: Vec<Type> = decl.params.iter().cloned().map(Type::Var).collect();
+    let this = Type::Named(decl.name.clone(), parameters.clone().into());
+    let constructors = decl.constructors(&parameters);
+    let mut others = constructors.iter().flat_map(|(_, types)| types).filter(|ty| **ty != this);
+    others.all(|ty| !mentions(definitions, &decl.name, ty, &mut Vec::new()))
+}
+
+/// Whether a type of a declaration leads back to the declared type.
+fn mentions(definitions: &dyn Definitions, around: &TypeName, ty: &Type, seen: &mut Vec<TypeName>) -> bool {
+    with_stack(|| match ty {
+        Type::Var(_) | Type::Real | Type::Int | Type::Bool | Type::String | Type::Unit => false,
+        Type::Tuple(parts) => parts.iter().any(|t| mentions(definitions, around, t, seen)),
+        Type::Fun(ends) => mentions(definitions, around, &ends.0, seen) || mentions(definitions, around, &ends.1, seen),
+        Type::Array(element) => mentions(definitions, around, element, seen),
+        Type::Named(name, args) => {
+            if name == around || args.iter().any(|t| mentions(definitions, around, t, seen)) {
+                return true;
+            }
+            if seen.contains(name) {
+                return false;
+            }
+            seen.push(name.clone());
+            let Ok(decl) = definitions.type_decl(name) else { return false };
+            let parameters: Vec<Type> = decl.params.iter().cloned().map(Type::Var).collect();
+            let constructors = decl.constructors(&parameters);
+            let mut types = constructors.iter().flat_map(|(_, types)| types);
+            types.any(|t| mentions(definitions, around, t, seen))
+        }
+    })
+}

@@ -1,0 +1,262 @@
+//! The comparison of one random program on both sides.
+
+use crate::graph::Graphs;
+use crate::process::Oracle;
+use crate::translate::Translator;
+use crate::types::{ty, Outside};
+use crate::values::{same, same_delta, write};
+use crate::wire::{Sexp, Ty, Wire};
+use gradus_core::build::At;
+use gradus_core::{Definitions, Global, Lambda, Mode, Term, TermKind};
+use gradus_derive::{Linker, Settings};
+use gradus_generate::{Generated, Point};
+use gradus_reference::{Kinks, Machine, Options, Value};
+use std::sync::Arc;
+
+/// Bounds the depth of recursion in the extracted evaluator.
+const FUEL: usize = 400;
+/// Programs that take longer are passed over.
+const MAX_STEPS: u64 = 200_000;
+/// A step of our evaluator is an instruction, a step of the semantics the evaluation of a construct. Neither may take more than so many of the other.
+pub const RATIO: u64 = 12;
+/// Steps that every run may take besides: building the point, calling the function.
+const BASE: u64 = 60;
+
+/// A difference between the proofs and the code.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    pub what: String,
+}
+
+/// What was compared, or why nothing was.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// How many points; the smallest and the largest ratio of steps, in hundredths.
+    Same {
+        points: usize,
+        kinks: u64,
+        entries: usize,
+        ratio: (u64, u64),
+    },
+    Outside(String),
+    TooLarge,
+    Differs(Fault),
+}
+
+/// A program, translated, with the lines that ask the oracle about it.
+struct Prepared {
+    linker: Linker,
+    lines: Vec<String>,
+    /// Our derivatives, with the types of their arguments.
+    forward: (Wire, Ty),
+    monadic: (Wire, Ty),
+}
+
+/// Sends a number of programs through both sides.
+pub fn compare(oracle: &mut Oracle, programs: &[Generated]) -> std::io::Result<Vec<Outcome>> {
+    let prepared: Vec<Result<Prepared, Outside>> = programs.iter().map(prepare).collect();
+    let lines: Vec<String> = prepared.iter().flatten().flat_map(|p| p.lines.iter().cloned()).collect();
+    let answers = oracle.ask(&lines)?;
+    let mut rest = &answers[..];
+    let mut outcomes = Vec::new();
+    for (program, prepared) in programs.iter().zip(prepared) {
+        outcomes.push(match prepared {
+            Err(Outside(what)) => Outcome::Outside(what),
+            Ok(prepared) => {
+                let (own, others) = rest.split_at(prepared.lines.len());
+                rest = others;
+                match judge(program, &prepared, own) {
+                    Ok(outcome) => outcome,
+                    Err(what) => Outcome::Differs(Fault { what }),
+                }
+            }
+        });
+    }
+    Ok(outcomes)
+}
+
+fn function() -> Global {
+    Global::Source { name: Generated::FUNCTION.into(), types: [].into() }
+}
+
+fn lambda_of(definitions: &dyn Definitions, global: &Global) -> Result<Arc<Lambda>, Outside> {
+    let definition = definitions.definition(global).map_err(|d| Outside(d.message.clone()))?;
+    match definition.term.as_ref().map(|term| &*term.kind) {
+        Some(TermKind::Lambda(l)) => Ok(l.clone()),
+        _ => Err(Outside("a function that is not written as one".into())),
+    }
+}
+
+fn prepare(program: &Generated) -> Result<Prepared, Outside> {
+    let linker = Linker::new(Arc::new(program.program.clone()), Settings { reverse: Mode::Monadic, check: false });
+    let source = lambda_of(&linker, &function())?;
+    let (body, _) = Translator::body(&linker, &source)?;
+    let mut context = String::from("(");
+    ty(&linker, &source.ty)?.write(&mut context);
+    context.push(')');
+    let mut text = String::new();
+    body.write(&mut text);
+    let image = |mode| -> Result<(Wire, Ty), Outside> {
+        let global = Global::Derived { mode, of: Arc::new(function()) };
+        let lambda = lambda_of(&linker, &global)?;
+        let wire = Translator::closed(&linker, &At::default().global(global))?.0;
+        Ok((wire, ty(&linker, &lambda.ty)?))
+    };
+    let (forward, monadic) = (image(Mode::Forward)?, image(Mode::Monadic)?);
+    let mut lines = vec![format!("(forward {context} {text})"), format!("(monadic {context} {text})")];
+    for point in &program.points {
+        let mut value = String::new();
+        write(&linker, &point.ty, &point.data, &mut value);
+        lines.push(format!("(eval {FUEL} {context} ({value}) {text})"));
+        lines.push(format!("(tape {FUEL} {context} ({value}) {text})"));
+    }
+    Ok(Prepared { linker, lines, forward, monadic })
+}
+
+fn judge(program: &Generated, prepared: &Prepared, answers: &[Sexp]) -> Result<Outcome, String> {
+    if let Some(error) = answers.iter().find(|a| matches!(a.list(), Some([e, _]) if e.atom() == Some("error"))) {
+        return Err(format!("the oracle answers {error:?}"));
+    }
+    let mut graphs = Graphs::default();
+    for (name, answer, (ours, input), state) in [
+        ("forward", &answers[0], &prepared.forward, None),
+        ("monadic", &answers[1], &prepared.monadic, Some(Ty::state())),
+    ] {
+        let theirs = answer.term().ok_or_else(|| format!("no term: {answer:?}"))?;
+        let input = [input.clone()];
+        let state: Vec<Ty> = state.into_iter().collect();
+        let all = [&input[..], &state[..]].concat();
+        let (Ok(theirs), Ok(ours)) = (graphs.of(&theirs, &input, &state), graphs.of(ours, &[], &all)) else {
+            return Ok(Outcome::TooLarge);
+        };
+        if theirs != ours {
+            let (theirs, ours) = (graphs.show(&theirs), graphs.show(&ours));
+            return Err(format!("the {name} derivative differs\n  proofs: {theirs}\n  code:   {ours}"));
+        }
+    }
+    let mut total = (0, 0, (u64::MAX, 0));
+    for (point, answers) in program.points.iter().zip(answers[2..].chunks(2)) {
+        let Some((kinks, ratio)) = run_primal(program, prepared, point, &answers[0])? else {
+            return Ok(Outcome::TooLarge);
+        };
+        let Some(entries) = run_tape(program, prepared, point, &answers[1])? else { return Ok(Outcome::TooLarge) };
+        total = (total.0 + kinks, total.1 + entries, (total.2 .0.min(ratio), total.2 .1.max(ratio)));
+    }
+    Ok(Outcome::Same { points: program.points.len(), kinks: total.0, entries: total.1, ratio: total.2 })
+}
+
+/// The parts of `(ok value steps kinks ..)`; `None` for `undefined`.
+fn ok(answer: &Sexp) -> Result<Option<(&Sexp, u64, u64, Option<&Sexp>)>, String> {
+    let number = |s: &Sexp| s.atom().and_then(|a| a.parse().ok());
+    match answer {
+        Sexp::Atom(a) if a == "undefined" => Ok(None),
+        Sexp::List(parts) => match &parts[..] {
+            [_, value, steps, kinks, rest @ ..] => match (number(steps), number(kinks)) {
+                (Some(steps), Some(kinks)) => Ok(Some((value, steps, kinks, rest.first()))),
+                _ => Err(format!("no numbers in {answer:?}")),
+            },
+            _ => Err(format!("no run: {answer:?}")),
+        },
+        Sexp::Atom(_) => Err(format!("no run: {answer:?}")),
+    }
+}
+
+/// Runs a term in our evaluator; `None` if it takes too long.
+fn run(linker: &Linker, term: &Term, kinks: Kinks) -> Result<Option<(Value, u64, u64)>, String> {
+    let options = Options { kinks, max_steps: Some(MAX_STEPS), ..Options::default() };
+    let mut machine = Machine::new(linker, options);
+    match machine.eval(term) {
+        Ok(value) => {
+            let report = machine.report();
+            Ok(Some((value, report.steps, report.kinks.iter().map(|kink| kink.count).sum())))
+        }
+        Err(error) => {
+            let diagnostic = error.diagnostic();
+            match diagnostic.message.contains("steps") {
+                true => Ok(None),
+                false => Err(format!("{} {}", diagnostic.code, diagnostic.message)),
+            }
+        }
+    }
+}
+
+fn run_primal(
+    program: &Generated,
+    prepared: &Prepared,
+    point: &Point,
+    answer: &Sexp,
+) -> Result<Option<(u64, u64)>, String> {
+    let at = At::default();
+    let term = at.app(at.global(function()), point.term());
+    let ours = run(&prepared.linker, &term, Kinks::Premise);
+    let (theirs, steps, kinks, _) = match (ok(answer)?, &ours) {
+        (None, Err(_)) => return Ok(Some((0, 100))),
+        (None, Ok(_)) => return Err("undefined in the proofs, a value in the code".into()),
+        (Some(_), Err(problem)) => return Err(format!("a value in the proofs, in the code: {problem}")),
+        (Some(run), Ok(_)) => run,
+    };
+    let Ok(Some((value, our_steps, our_kinks))) = ours else { return Ok(None) };
+    if !same(&prepared.linker, &program.output, &value, theirs, false) {
+        return Err(format!("the value at {:?} is {theirs:?} in the proofs, in the code {value:?}", point.data));
+    }
+    if kinks != our_kinks {
+        return Err(format!("{kinks} kinks at {:?} in the proofs, in the code {our_kinks}", point.data));
+    }
+    if our_steps > RATIO * steps + BASE || steps > RATIO * our_steps + BASE {
+        return Err(format!("{steps} steps at {:?} in the proofs, in the code {our_steps}", point.data));
+    }
+    Ok(Some((kinks, our_steps * 100 / steps.max(1))))
+}
+
+/// The tape of the monadic run: `delta_program f x`.
+fn run_tape(program: &Generated, prepared: &Prepared, point: &Point, answer: &Sexp) -> Result<Option<usize>, String> {
+    let term = prepared.linker.delta_program(&function(), point.term(), &program.input, &program.output);
+    let ours = run(&prepared.linker, &term, Kinks::Ignore);
+    let (theirs, _, _, tape) = match (ok(answer)?, &ours) {
+        (None, Err(_)) => return Ok(Some(0)),
+        (None, Ok(_)) => return Err("the tape is undefined in the proofs, not in the code".into()),
+        (Some(_), Err(problem)) => return Err(format!("a tape in the proofs, in the code: {problem}")),
+        (Some(run), Ok(_)) => run,
+    };
+    let Ok(Some((Value::Node(0, parts), _, _))) = ours else { return Ok(None) };
+    let [result, Value::Node(0, state)] = &parts[..] else { return Err("a Delta program without a state".into()) };
+    if !same(&prepared.linker, &program.output, result, theirs, true) {
+        return Err(format!("the taped result at {:?} is {theirs:?} in the proofs", point.data));
+    }
+    let entries = bindings(&state[1]);
+    let tape = tape.and_then(Sexp::list).unwrap_or_default();
+    if tape.len() != entries.len() {
+        return Err(format!(
+            "{} tape entries at {:?} in the proofs, in the code {}",
+            tape.len(),
+            point.data,
+            entries.len()
+        ));
+    }
+    // Ours are the latest first.
+    for ((id, delta), entry) in entries.iter().rev().zip(tape) {
+        let equal = match entry.list() {
+            Some([number, theirs]) => number.atom().is_some_and(|n| n.parse() == Ok(*id)) && same_delta(delta, theirs),
+            _ => false,
+        };
+        if !equal {
+            return Err(format!("tape entry {id} at {:?} is {entry:?} in the proofs", point.data));
+        }
+    }
+    Ok(Some(entries.len()))
+}
+
+/// A list of `DeltaId * Delta`.
+fn bindings(list: &Value) -> Vec<(i64, Value)> {
+    let mut found = Vec::new();
+    let mut rest = list.clone();
+    while let Value::Node(1, parts) = rest {
+        if let Value::Node(0, binding) = &parts[0] {
+            if let Value::Int(id) = binding[0] {
+                found.push((id, binding[1].clone()));
+            }
+        }
+        rest = parts[1].clone();
+    }
+    found
+}

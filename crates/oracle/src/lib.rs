@@ -1,0 +1,19 @@
+//! The bridge between the proofs and the code that ships: random programs go through the transformations and evaluators that were extracted from
+//! `proofs/` and through ours, and must come out the same.
+//!
+//! 1. The derivatives as *text*: our `forward` and `monadic` of a program, and the extracted ones, have the same normal form
+//!    ([`graph`] says what that normal form forgets).
+//! 2. *Runs*: the primal value bit for bit; the number of kinks met; the tape of the monadic run entry for entry, with its
+//!    coefficients bit for bit; and the steps of our evaluator are within constant factors of the steps that the theorems count ([`compare::RATIO`]).
+//!
+//! Both sides start from one program of the generator, translated to the proved language by [`translate`]. That translation, the
+//! generator, the extraction of Coq and the OCaml compiler are what is trusted.
+
+pub mod compare;
+pub mod elementary;
+pub mod graph;
+pub mod process;
+pub mod translate;
+pub mod types;
+pub mod values;
+pub mod wire;

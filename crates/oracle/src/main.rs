@@ -1,0 +1,107 @@
+//! `gradus-oracle [COUNT] [FIRST]`: compares that many random programs with the proofs, from the given seed on. Needs OCaml and what `make -C proofs` extracts.
+
+use gradus_generate::{generate, Feature, Features, Options};
+use gradus_oracle::compare::{compare, Outcome};
+use gradus_oracle::process::{link, Oracle};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Programs in one exchange with the oracle.
+const BATCH: u64 = 200;
+/// After so many differences the rest is not worth waiting for.
+const MAX_FAULTS: usize = 3;
+
+fn main() -> ExitCode {
+    let mut numbers = std::env::args().skip(1).map(|arg| arg.parse::<u64>());
+    let (Ok(count), Ok(first)) = (numbers.next().unwrap_or(Ok(1000)), numbers.next().unwrap_or(Ok(0))) else {
+        eprintln!("usage: gradus-oracle [COUNT] [FIRST]");
+        return ExitCode::from(2);
+    };
+    match run(count, first) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("gradus-oracle: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(count: u64, first: u64) -> std::io::Result<ExitCode> {
+    let program = std::env::current_exe()?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let proofs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proofs");
+    let path = link(&proofs, &folder.join("libgradus_oracle.a"), &folder.join("gradus-oracle-extracted"))?;
+    let mut oracle = Oracle::start(&path)?;
+    let options = |seed: u64| Options { features: features(), rough: seed % 2 == 1, ..Options::default() };
+    let mut tally = Tally::default();
+    let mut seed = first;
+    while seed < first + count && tally.faults < MAX_FAULTS {
+        let seeds = seed..(seed + BATCH).min(first + count);
+        let programs: Vec<_> = seeds.clone().map(|seed| generate(seed, options(seed))).collect();
+        for (seed, outcome) in seeds.clone().zip(compare(&mut oracle, &programs)?) {
+            tally.add(seed, outcome);
+        }
+        seed = seeds.end;
+    }
+    tally.report(first);
+    Ok(if tally.faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What the proved language has.
+fn features() -> Features {
+    let without = [Feature::NestedDerivatives, Feature::VectorSpace, Feature::Iteration];
+    without.into_iter().fold(Features::all(), Features::without)
+}
+
+#[derive(Default)]
+struct Tally {
+    same: usize,
+    points: usize,
+    kinks: u64,
+    entries: usize,
+    too_large: usize,
+    faults: usize,
+    outside: BTreeMap<String, usize>,
+    ratio: Option<(u64, u64)>,
+}
+
+impl Tally {
+    fn add(&mut self, seed: u64, outcome: Outcome) {
+        match outcome {
+            Outcome::Same { points, kinks, entries, ratio } => {
+                self.same += 1;
+                self.points += points;
+                self.kinks += kinks;
+                self.entries += entries;
+                let (low, high) = self.ratio.unwrap_or(ratio);
+                self.ratio = Some((low.min(ratio.0), high.max(ratio.1)));
+            }
+            Outcome::Outside(what) => *self.outside.entry(what).or_default() += 1,
+            Outcome::TooLarge => self.too_large += 1,
+            Outcome::Differs(fault) => {
+                self.faults += 1;
+                println!("seed {seed}: {}", fault.what);
+            }
+        }
+    }
+
+    fn report(&self, first: u64) {
+        println!("{} programs from seed {first} on: the same derivatives, runs and tapes", self.same);
+        println!("  {} points, {} tape entries, {} kinks", self.points, self.entries, self.kinks);
+        if let Some((low, high)) = self.ratio {
+            println!(
+                "  steps of the evaluator for one of the semantics: {}.{:02} to {}.{:02}",
+                low / 100,
+                low % 100,
+                high / 100,
+                high % 100
+            );
+        }
+        println!("  {} too large to be compared", self.too_large);
+        for (what, count) in &self.outside {
+            println!("  {count} outside the proved language: {what}");
+        }
+        println!("{} passed, {} failed", self.same, self.faults);
+    }
+}

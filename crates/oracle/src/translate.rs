@@ -1,0 +1,572 @@
+//! From core terms to terms of the proved language: the same text, with n-ary constructs spelt out (`types.rs`), `letrec` and `iterate` as
+//! `fix`, `ifold` as `loop`, and top-level definitions in place of their names.
+
+use crate::types::{is_bindings, is_delta, layout, outside, payloads, sum, ty, Layout, Outside, Within};
+use crate::wire::{decompose, Ty, Wire};
+use gradus_core::traverse::with_stack;
+use gradus_core::{Arm, Definitions, Global, Lambda, Literal, Prim, Term, TermKind, Type, TypeName, Var};
+use std::sync::Arc;
+
+pub struct Translator<'a> {
+    definitions: &'a dyn Definitions,
+    /// The variables in scope, the innermost last; a binder of ours has no variable.
+    scope: Vec<Option<(Var, Type)>>,
+    /// The globals that we are inside of.
+    around: Vec<Global>,
+}
+
+impl<'a> Translator<'a> {
+    pub fn new(definitions: &'a dyn Definitions) -> Self {
+        Translator { definitions, scope: Vec::new(), around: Vec::new() }
+    }
+
+    /// A closed term, with its type.
+    pub fn closed(definitions: &'a dyn Definitions, term: &Term) -> Within<(Wire, Type)> {
+        Translator::new(definitions).term(term)
+    }
+
+    /// The body of a function whose parameter is variable 0.
+    pub fn body(definitions: &'a dyn Definitions, lambda: &Lambda) -> Within<(Wire, Type)> {
+        let mut translator = Translator::new(definitions);
+        translator.under([Some((lambda.param.clone(), lambda.ty.clone()))], |t| t.term(&lambda.body))
+    }
+
+    fn ty(&self, of: &Type) -> Within<Ty> {
+        ty(self.definitions, of)
+    }
+
+    /// Translates under more binders, the innermost last.
+    fn under<R, const N: usize>(
+        &mut self,
+        binders: [Option<(Var, Type)>; N],
+        work: impl FnOnce(&mut Self) -> Within<R>,
+    ) -> Within<R> {
+        self.scope.extend(binders);
+        let result = work(self);
+        self.scope.truncate(self.scope.len() - N);
+        result
+    }
+
+    /// The index now of the binder that was at this height of the scope.
+    fn index(&self, height: usize) -> Wire {
+        Wire::Var(self.scope.len() - 1 - height)
+    }
+
+    fn variable(&self, var: &Var) -> Within<(Wire, Type)> {
+        let found = self.scope.iter().enumerate().rev().find_map(|(height, entry)| match entry {
+            Some((v, ty)) if v == var => Some((height, ty.clone())),
+            _ => None,
+        });
+        match found {
+            Some((height, ty)) => Ok((self.index(height), ty)),
+            None => outside(format!("the free variable {var:?}")),
+        }
+    }
+
+    pub fn term(&mut self, term: &Term) -> Within<(Wire, Type)> {
+        with_stack(|| match &*term.kind {
+            TermKind::Var(var, _) => self.variable(var),
+            TermKind::Global(global) => self.global(global),
+            TermKind::Literal(literal) => self.literal(literal),
+            TermKind::Lambda(l) => {
+                let (body, to) = self.lambda_body(l)?;
+                Ok((Wire::lam(self.ty(&l.ty)?, body), Type::fun(l.ty.clone(), to)))
+            }
+            TermKind::App(function, argument) => {
+                let (function, ty) = self.term(function)?;
+                let argument = self.wire(argument)?;
+                match ty {
+                    Type::Fun(ends) => Ok((Wire::op("app", [function, argument]), ends.1.clone())),
+                    _ => outside("the application of what is no function"),
+                }
+            }
+            TermKind::Let { var, scheme, bound, body } => {
+                let bound = self.wire(bound)?;
+                let (body, ty) = self.under([Some((var.clone(), scheme.ty.clone()))], |t| t.term(body))?;
+                Ok((Wire::bind(bound, body), ty))
+            }
+            TermKind::LetRec { bindings, body } => self.recursive(bindings, body),
+            TermKind::Prim { prim, types, args, .. } => {
+                Ok((self.prim(*prim, types, args)?, prim.info().result_at(types)))
+            }
+            TermKind::Tuple(items) => {
+                let mut wires = Vec::new();
+                let mut types = Vec::new();
+                for item in items {
+                    let (wire, ty) = self.term(item)?;
+                    wires.push(wire);
+                    types.push(ty);
+                }
+                Ok((tuple(wires), Type::tuple(types)))
+            }
+            TermKind::Proj { index, term } => {
+                let (wire, ty) = self.term(term)?;
+                let types = match &ty {
+                    Type::Tuple(types) => types.to_vec(),
+                    Type::Named(name, args) => layout(self.definitions, name, args)?
+                        .constructors
+                        .first()
+                        .map(|types| types.iter().flatten().cloned().collect())
+                        .unwrap_or_default(),
+                    _ => return outside("a projection of what is no tuple"),
+                };
+                Ok((component(wire, *index, types.len()), types[*index].clone()))
+            }
+            TermKind::Construct { name, types, tag, args } => {
+                let wires = args.iter().map(|arg| self.wire(arg)).collect::<Within<Vec<_>>>()?;
+                Ok((self.construct(name, types, *tag, wires)?, Type::Named(name.clone(), types.clone())))
+            }
+            TermKind::Case { scrutinee, arms, default } => self.case(scrutinee, arms, default.as_ref()),
+            TermKind::If { condition, then, otherwise } => {
+                if let Some(sequence) = Sequence::of(condition, then, otherwise) {
+                    return self.sequence(sequence);
+                }
+                let condition = self.wire(condition)?;
+                let (then, ty) = self.under([None], |t| t.term(then))?;
+                let otherwise = self.under([None], |t| t.wire(otherwise))?;
+                Ok((Wire::case(condition, then, otherwise), ty))
+            }
+            TermKind::ArrayLiteral { element, items } => {
+                let items = items.iter().map(|item| self.wire(item)).collect::<Within<Vec<_>>>()?;
+                Ok((self.array(element, items)?, Type::array(element.clone())))
+            }
+            TermKind::Derive { op, .. } => outside(format!("the derivative form {}", op.name())),
+            TermKind::Lift { .. } => outside("a function that is differentiated when it is known"),
+        })
+    }
+
+    fn wire(&mut self, term: &Term) -> Within<Wire> {
+        self.term(term).map(|(wire, _)| wire)
+    }
+
+    fn sequence(&mut self, sequence: Sequence) -> Within<(Wire, Type)> {
+        let size = self.wire(sequence.size)?;
+        let (state, state_type) = self.term(sequence.state)?;
+        let start = Wire::op("pair", [Wire::Nil(self.ty(sequence.element)?), state]);
+        let indices = Wire::Build(Box::new(size), Box::new(Wire::Var(0)));
+        // The element is 0, the array so far and the state are 1; then the result of `item` is 0.
+        let body = self.under([None, None], |t| {
+            let item = t.wire(sequence.item)?;
+            let run = Wire::op("app", [Wire::op("app", [item, Wire::Var(0)]), Wire::op("snd", [Wire::Var(1)])]);
+            let part = |name, index| Wire::op(name, [Wire::Var(index)]);
+            let array = Wire::op("snoc", [part("fst", 2), part("fst", 0)]);
+            Ok(Wire::bind(run, Wire::op("pair", [array, part("snd", 0)])))
+        })?;
+        let ty = Type::tuple([Type::array(sequence.element.clone()), state_type]);
+        Ok((Wire::Fold(Box::new(body), Box::new(start), Box::new(indices)), ty))
+    }
+
+    fn lambda_body(&mut self, l: &Lambda) -> Within<(Wire, Type)> {
+        self.under([Some((l.param.clone(), l.ty.clone()))], |t| t.term(&l.body))
+    }
+
+    fn array(&self, element: &Type, items: Vec<Wire>) -> Within<Wire> {
+        let nil = Wire::Nil(self.ty(element)?);
+        Ok(items.into_iter().rev().fold(nil, |rest, item| Wire::op("cons", [item, rest])))
+    }
+
+    fn literal(&self, literal: &Literal) -> Within<(Wire, Type)> {
+        Ok(match literal {
+            // The reals have one zero.
+            Literal::Real(x) if x.to_bits() == (-0.0f64).to_bits() => return outside("the literal -0.0"),
+            Literal::Real(x) => match decompose(*x) {
+                Some((m, e)) => (Wire::Lit(m, e), Type::Real),
+                None => return outside("a literal that is no number"),
+            },
+            Literal::Int(z) => (Wire::Int(*z), Type::Int),
+            Literal::Bool(b) => (bool(*b), Type::Bool),
+            Literal::Unit => (Wire::op("unit", []), Type::Unit),
+            Literal::String(_) => return outside("strings"),
+        })
+    }
+
+    /// The definition in place of the name, which is closed.
+    fn global(&mut self, global: &Global) -> Within<(Wire, Type)> {
+        if self.around.contains(global) {
+            return outside("a recursive top-level function");
+        }
+        let Ok(definition) = self.definitions.definition(global) else { return outside(format!("{global:?}")) };
+        let Some(term) = &definition.term else { return outside("data from a file") };
+        self.around.push(global.clone());
+        let scope = std::mem::take(&mut self.scope);
+        let result = self.wire(term);
+        self.scope = scope;
+        self.around.pop();
+        Ok((result?, definition.ty.clone()))
+    }
+
+    fn recursive(&mut self, bindings: &[(Var, gradus_core::Scheme, Term)], body: &Term) -> Within<(Wire, Type)> {
+        let [(var, scheme, bound)] = bindings else { return outside("mutual recursion") };
+        let (TermKind::Lambda(l), Type::Fun(ends)) = (&*bound.kind, &scheme.ty) else {
+            return outside("recursion of what is no function");
+        };
+        let itself = Some((var.clone(), scheme.ty.clone()));
+        let inner = self.under([itself.clone(), Some((l.param.clone(), l.ty.clone()))], |t| t.wire(&l.body))?;
+        let fix = Wire::Fix(self.ty(&ends.0)?, self.ty(&ends.1)?, Box::new(inner));
+        let (body, ty) = self.under([itself], |t| t.term(body))?;
+        Ok((Wire::bind(fix, body), ty))
+    }
+
+    fn construct(&self, name: &TypeName, types: &Arc<[Type]>, tag: usize, args: Vec<Wire>) -> Within<Wire> {
+        if is_delta(name) {
+            return delta(tag, args);
+        }
+        if is_bindings(name, types) {
+            return match tag {
+                0 => self.array(&types[0], vec![]),
+                _ => Ok(Wire::op("cons", args)),
+            };
+        }
+        let layout = layout(self.definitions, name, types)?;
+        let payloads = payloads(self.definitions, &layout)?;
+        let (mut own, mut subtrees) = (Vec::new(), Vec::new());
+        for (arg, ty) in args.into_iter().zip(&layout.constructors[tag]) {
+            match ty {
+                Some(_) => own.push(arg),
+                None => subtrees.push(arg),
+            }
+        }
+        let label = inject(&payloads, tag, tuple(own));
+        if !layout.recursive() {
+            return Ok(label);
+        }
+        let subtrees = self.array(&Type::Named(name.clone(), types.clone()), subtrees)?;
+        Ok(Wire::op("node", [label, subtrees]))
+    }
+
+    fn case(&mut self, scrutinee: &Term, arms: &[Arm], default: Option<&Term>) -> Within<(Wire, Type)> {
+        let (scrutinee, ty) = self.term(scrutinee)?;
+        let Type::Named(name, args) = &ty else { return outside("a match on what is no variant") };
+        if is_delta(name) || is_bindings(name, args) {
+            return outside("a match on a Delta");
+        }
+        let layout = layout(self.definitions, name, args)?;
+        if !layout.recursive() {
+            return self.choose(&layout, 0, scrutinee, None, arms, default, &ty);
+        }
+        let node = self.scope.len();
+        let (inner, result) = self.under([None], |t| {
+            let label = Wire::op("fst", [t.index(node)]);
+            t.choose(&layout, 0, label, Some(node), arms, default, &ty)
+        })?;
+        Ok((Wire::bind(Wire::op("unnode", [scrutinee]), inner), result))
+    }
+
+    /// Decides between the constructors from `tag` on. `node`: where the node with its subtrees is bound.
+    #[allow(clippy::too_many_arguments)]
+    fn choose(
+        &mut self,
+        layout: &Layout,
+        tag: usize,
+        label: Wire,
+        node: Option<usize>,
+        arms: &[Arm],
+        default: Option<&Term>,
+        this: &Type,
+    ) -> Within<(Wire, Type)> {
+        let last = tag + 1 >= layout.constructors.len();
+        let payload = self.scope.len();
+        let (here, ty) = self.under([None], |t| t.arm(layout, tag, payload, node, arms, default, this))?;
+        if last {
+            return Ok((Wire::bind(label, here), ty));
+        }
+        let rest = self.under([None], |t| {
+            let label = t.index(payload);
+            t.choose(layout, tag + 1, label, node, arms, default, this)
+        })?;
+        Ok((Wire::case(label, here, rest.0), ty))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn arm(
+        &mut self,
+        layout: &Layout,
+        tag: usize,
+        payload: usize,
+        node: Option<usize>,
+        arms: &[Arm],
+        default: Option<&Term>,
+        this: &Type,
+    ) -> Within<(Wire, Type)> {
+        let Some(arm) = arms.iter().find(|arm| arm.tag == tag) else {
+            return match default {
+                Some(default) => self.term(default),
+                None => outside("a match that leaves out a constructor"),
+            };
+        };
+        let types = &layout.constructors[tag];
+        let own = types.iter().flatten().count();
+        let (mut owned, mut subtree) = (0, 0);
+        let mut bound = Vec::new();
+        for ((var, _), ty) in arm.vars.iter().zip(types) {
+            let wire = match (ty, node) {
+                (Some(_), _) => {
+                    owned += 1;
+                    component(self.index(payload), owned - 1, own)
+                }
+                (None, Some(node)) => {
+                    subtree += 1;
+                    Wire::op("get", [Wire::op("snd", [self.index(node)]), Wire::Int(subtree - 1)])
+                }
+                (None, None) => return outside("a recursive argument without a tree"),
+            };
+            bound.push(wire);
+            self.scope.push(Some((var.clone(), ty.clone().unwrap_or_else(|| this.clone()))));
+        }
+        let body = self.term(&arm.body);
+        self.scope.truncate(self.scope.len() - bound.len());
+        let (body, ty) = body?;
+        Ok((bound.into_iter().rev().fold(body, |body, wire| Wire::bind(wire, body)), ty))
+    }
+
+    fn prim(&mut self, prim: Prim, types: &Arc<[Type]>, args: &[Term]) -> Within<Wire> {
+        match prim {
+            Prim::Build | Prim::Ifold | Prim::Iterate => return self.iteration(prim, types, args),
+            _ => {}
+        }
+        let mut wires = args.iter().map(|arg| self.wire(arg)).collect::<Within<Vec<_>>>()?;
+        if let Some(name) = scalar(prim) {
+            return Ok(Wire::Op(name, wires));
+        }
+        let swap = |mut wires: Vec<Wire>| {
+            wires.reverse();
+            wires
+        };
+        let compare = |int: &'static str, real: &'static str| match types.first() {
+            Some(Type::Int) => Ok(int),
+            Some(Type::Real) => Ok(real),
+            _ => outside(format!("`{}` of structured data", prim.info().name)),
+        };
+        Ok(match prim {
+            Prim::Less => Wire::Op(compare("ilt", "lt")?, wires),
+            Prim::LessEqual => Wire::Op(compare("ile", "le")?, wires),
+            Prim::Equal => Wire::Op(compare("ieq", "eq")?, wires),
+            Prim::Greater => Wire::Op(compare("ilt", "lt")?, swap(wires)),
+            Prim::GreaterEqual => Wire::Op(compare("ile", "le")?, swap(wires)),
+            Prim::NotEqual => negate(Wire::Op(compare("ieq", "eq")?, wires)),
+            Prim::Not => match wires.pop() {
+                Some(wire) => negate(wire),
+                None => return outside("`not` of nothing"),
+            },
+            // The order of the two sides is that of the Booleans.
+            Prim::Sign => {
+                wires.push(Wire::Lit(0, 0));
+                Wire::op("lt", wires)
+            }
+            Prim::NegInt => Wire::op("isub", [vec![Wire::Int(0)], wires].concat()),
+            Prim::Checkpoint => Wire::op("app", wires),
+            Prim::CheckSize => return self.check_size(&types[0], args),
+            other => return outside(format!("`{}`", other.info().name)),
+        })
+    }
+
+    /// `check_size a n`: an index that is not there stands for the error.
+    fn check_size(&mut self, element: &Type, args: &[Term]) -> Within<Wire> {
+        let array = self.wire(&args[0])?;
+        let bound = self.scope.len();
+        let size = self.under([None], |t| t.wire(&args[1]))?;
+        let element = self.ty(element)?;
+        self.under([None], |t| {
+            let fits = Wire::op("ieq", [Wire::op("len", [t.index(bound)]), size]);
+            let error = Wire::op("get", [Wire::Nil(Ty::array(element)), Wire::Int(0)]);
+            let same = t.under([None], |t| Ok(t.index(bound)))?;
+            Ok(Wire::bind(array, Wire::case(fits, same, error)))
+        })
+    }
+
+    /// A function that is written out is used as it is; another one is bound first.
+    fn iteration(&mut self, prim: Prim, types: &Arc<[Type]>, args: &[Term]) -> Within<Wire> {
+        match (prim, args) {
+            (Prim::Build, [size, function]) => {
+                let size = self.wire(size)?;
+                if let TermKind::Lambda(l) = &*function.kind {
+                    return Ok(Wire::Build(Box::new(size), Box::new(self.lambda_body(l)?.0)));
+                }
+                let n = self.scope.len();
+                let (function, body) = self.under([None], |t| {
+                    let function = t.wire(function)?;
+                    let f = t.scope.len();
+                    t.under([None], |t| {
+                        let size = t.index(n);
+                        let item = t.under([None], |t| Ok(Wire::op("app", [t.index(f), Wire::Var(0)])))?;
+                        Ok((function, Wire::Build(Box::new(size), Box::new(item))))
+                    })
+                })?;
+                Ok(Wire::bind(size, Wire::bind(function, body)))
+            }
+            (Prim::Ifold, [count, step, start]) => {
+                let count = self.wire(count)?;
+                if let Some((l, inner)) = two_parameters(step) {
+                    let start = self.wire(start)?;
+                    let index = Some((l.param.clone(), l.ty.clone()));
+                    let state = Some((inner.param.clone(), inner.ty.clone()));
+                    let body = self.under([index, state], |t| t.wire(&inner.body))?;
+                    return Ok(Wire::Loop(Box::new(count), Box::new(start), Box::new(body)));
+                }
+                let n = self.scope.len();
+                let (step, rest) = self.under([None], |t| {
+                    let step = t.wire(step)?;
+                    let f = t.scope.len();
+                    t.under([None], |t| {
+                        let (count, start) = (t.index(n), t.wire(start)?);
+                        let body = t.under([None, None], |t| {
+                            let first = Wire::op("app", [t.index(f), Wire::Var(1)]);
+                            Ok(Wire::op("app", [first, Wire::Var(0)]))
+                        })?;
+                        Ok((step, Wire::Loop(Box::new(count), Box::new(start), Box::new(body))))
+                    })
+                })?;
+                Ok(Wire::bind(count, Wire::bind(step, rest)))
+            }
+            (Prim::Iterate, [step, start]) => {
+                let [from, to] = &types[..] else { return outside("`iterate` without its types") };
+                let (from, to) = (self.ty(from)?, self.ty(to)?);
+                let step = self.wire(step)?;
+                let f = self.scope.len();
+                let rest = self.under([None], |t| {
+                    let start = t.wire(start)?;
+                    // The argument is 0, itself 1.
+                    let body = t.under([None, None], |t| {
+                        let next = Wire::op("app", [t.index(f), Wire::Var(0)]);
+                        let again = Wire::op("app", [Wire::Var(2), Wire::Var(0)]);
+                        Ok(Wire::case(next, again, Wire::Var(0)))
+                    })?;
+                    Ok(Wire::op("app", [Wire::Fix(from, to, Box::new(body)), start]))
+                })?;
+                Ok(Wire::bind(step, rest))
+            }
+            _ => outside(format!("`{}`", prim.info().name)),
+        }
+    }
+}
+
+/// The text of `build` with a state handed on from element to element (`build_with_state` of `derive`), which is `mapM` of
+/// `proofs/Monadic.v` in other words: one sets the elements of an array, the other appends them. That both do the same is compared by running.
+struct Sequence<'t> {
+    element: &'t Type,
+    size: &'t Term,
+    item: &'t Term,
+    state: &'t Term,
+}
+
+impl<'t> Sequence<'t> {
+    /// `if size <= 0 then (build size (fun i -> [||].(i)), state) else let first = item 0 state in ..`
+    fn of(condition: &'t Term, then: &'t Term, otherwise: &'t Term) -> Option<Self> {
+        let TermKind::Prim { prim: Prim::LessEqual, args: compared, .. } = &*condition.kind else { return None };
+        let (size, TermKind::Literal(Literal::Int(0))) = (&compared[0], &*compared[1].kind) else { return None };
+        let TermKind::Tuple(empty) = &*then.kind else { return None };
+        let TermKind::Prim { prim: Prim::Build, types, args: build, .. } = &*empty[0].kind else { return None };
+        let TermKind::Lambda(never) = &*build[1].kind else { return None };
+        let TermKind::Prim { prim: Prim::Get, args: get, .. } = &*never.body.kind else { return None };
+        let TermKind::ArrayLiteral { items, .. } = &*get[0].kind else { return None };
+        let TermKind::Let { bound, .. } = &*otherwise.kind else { return None };
+        let TermKind::App(first, _) = &*bound.kind else { return None };
+        let TermKind::App(item, _) = &*first.kind else { return None };
+        items.is_empty().then(|| Sequence { element: &types[0], size, item, state: &empty[1] })
+    }
+}
+
+fn two_parameters(term: &Term) -> Option<(&Arc<Lambda>, &Arc<Lambda>)> {
+    let TermKind::Lambda(outer) = &*term.kind else { return None };
+    let TermKind::Lambda(inner) = &*outer.body.kind else { return None };
+    Some((outer, inner))
+}
+
+/// The primitives that are the same in both languages.
+fn scalar(prim: Prim) -> Option<&'static str> {
+    Some(match prim {
+        Prim::AddReal => "add",
+        Prim::SubReal => "sub",
+        Prim::MulReal => "mul",
+        Prim::DivReal => "div",
+        Prim::NegReal => "neg",
+        Prim::PowRealInt => "powi",
+        Prim::PowReal => "pow",
+        Prim::Exp => "exp",
+        Prim::Log => "log",
+        Prim::Sqrt => "sqrt",
+        Prim::Sin => "sin",
+        Prim::Cos => "cos",
+        Prim::Tan => "tan",
+        Prim::Asin => "asin",
+        Prim::Acos => "acos",
+        Prim::Atan => "atan",
+        Prim::Atan2 => "atan2",
+        Prim::Sinh => "sinh",
+        Prim::Cosh => "cosh",
+        Prim::Tanh => "tanh",
+        Prim::Log1p => "log1p",
+        Prim::Expm1 => "expm1",
+        Prim::Abs => "abs",
+        Prim::Maximum => "max",
+        Prim::Minimum => "min",
+        Prim::RealOfInt => "real",
+        Prim::Floor => "floor",
+        Prim::Round => "round",
+        Prim::Truncate => "truncate",
+        Prim::AddInt => "iadd",
+        Prim::SubInt => "isub",
+        Prim::MulInt => "imul",
+        Prim::DivInt => "idiv",
+        Prim::ModInt => "imod",
+        Prim::Get => "get",
+        Prim::Length => "len",
+        Prim::Set => "set",
+        _ => return None,
+    })
+}
+
+pub fn bool(b: bool) -> Wire {
+    let unit = Box::new(Wire::op("unit", []));
+    if b {
+        Wire::Inl(Ty::Unit, unit)
+    } else {
+        Wire::Inr(Ty::Unit, unit)
+    }
+}
+
+fn negate(condition: Wire) -> Wire {
+    Wire::case(condition, bool(false), bool(true))
+}
+
+pub fn tuple(mut items: Vec<Wire>) -> Wire {
+    let Some(last) = items.pop() else { return Wire::op("unit", []) };
+    items.into_iter().rev().fold(last, |rest, item| Wire::op("pair", [item, rest]))
+}
+
+/// Component `index` of a tuple of `count`.
+fn component(wire: Wire, index: usize, count: usize) -> Wire {
+    let rest = (0..index).fold(wire, |wire, _| Wire::op("snd", [wire]));
+    if index + 1 < count {
+        Wire::op("fst", [rest])
+    } else {
+        rest
+    }
+}
+
+pub fn inject(payloads: &[Ty], tag: usize, payload: Wire) -> Wire {
+    match (payloads, tag) {
+        ([] | [_], _) => payload,
+        ([_, rest @ ..], 0) => Wire::Inl(sum(rest), Box::new(payload)),
+        ([first, rest @ ..], _) => Wire::Inr(first.clone(), Box::new(inject(rest, tag - 1, payload))),
+    }
+}
+
+/// The constructors of `Delta`, as `proofs/Delta.v` writes them.
+fn delta(tag: usize, mut args: Vec<Wire>) -> Within<Wire> {
+    let Ty::Tree(label) = Ty::delta() else { return outside("Delta") };
+    let mut sides = vec![];
+    let mut rest = (*label).clone();
+    while let Ty::Sum(parts) = rest {
+        sides.push(parts.0.clone());
+        rest = parts.1.clone();
+    }
+    sides.push(rest);
+    let payload = match (tag, args.len()) {
+        (0, 0) | (2, 2) => Wire::op("unit", []),
+        (1, 2) | (3, 1) => args.remove(0),
+        _ => return Err(Outside("a custom derivative".into())),
+    };
+    let subtrees = args.into_iter().rev().fold(Wire::Nil(Ty::delta()), |rest, item| Wire::op("cons", [item, rest]));
+    Ok(Wire::op("node", [inject(&sides, tag, payload), subtrees]))
+}
