@@ -29,7 +29,7 @@ def gmm_value(p, x, m, gamma):
 def gmm(differentiate):
     def prepare(i):
         x, names = torch.tensor(i["x"]), ("alpha", "mu", "q", "l")
-        p = {name: torch.tensor(i[name]).reshape(i["k"], -1).squeeze(-1 if name == "alpha" else 2).requires_grad_(differentiate) for name in names}
+        p = {name: torch.tensor(i[name]).requires_grad_(differentiate) for name in names}
 
         def run():
             value = gmm_value(p, x, i["m"], i["gamma"])
@@ -38,10 +38,6 @@ def gmm(differentiate):
         return run
 
     return prepare
-
-
-def cost(centroids, points):
-    return torch.cdist(points, centroids, compute_mode="donot_use_mm_for_euclid_dist").min(1).values.square().sum()
 
 
 def squared_cost(centroids, points):
