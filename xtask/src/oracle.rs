@@ -4,7 +4,7 @@ use crate::count::Count;
 use std::process::Command;
 
 /// What `cargo xtask test` compares.
-pub const FEW: u64 = 500;
+pub const FEW: u64 = 300;
 
 /// `--count N`, `--first SEED`
 pub fn arguments(rest: &[String]) -> Option<(u64, u64)> {
