@@ -117,7 +117,9 @@ fn result_of(ty: &Type) -> Type {
 
 fn compare(seeds: std::ops::Range<u64>, size: usize) -> (usize, usize) {
     let mut features = Features::none();
-    for feature in Feature::ALL.into_iter().filter(|f| *f != Feature::RecursiveTypes) {
+    // These two are refused.
+    let compiled = |f: &Feature| !matches!(f, Feature::RecursiveTypes | Feature::Rules);
+    for feature in Feature::ALL.into_iter().filter(compiled) {
         features = features.with(feature);
     }
     let mut module = Module::default();
