@@ -5,7 +5,10 @@ use std::path::Path;
 
 /// Each generated page with its text.
 fn pages() -> Vec<(&'static str, String)> {
-    vec![("docs/primitives.md", gradus_core::prim::documentation())]
+    vec![
+        ("docs/primitives.md", gradus_core::prim::documentation()),
+        ("docs/optimiser.md", gradus_rewrite::documentation()),
+    ]
 }
 
 pub fn write() -> Count {

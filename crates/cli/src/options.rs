@@ -97,9 +97,16 @@ pub enum Command {
         file: PathBuf,
         /// The function to differentiate
         function: String,
-        /// Optimise the result
+        /// Optimise the result, by all rules of docs/optimiser.md. Values can differ in rounding, in NaN and in the sign of zero, and a function of
+        /// one to four reals is differentiated in forward mode unless --ad says otherwise
         #[arg(short = 'O', long = "optimise")]
         optimise: bool,
+        /// With -O: only rules that change no bit of any result, as when programs are run
+        #[arg(long, requires = "optimise")]
+        exact: bool,
+        /// With -O: also show how each definition came out, rule by rule
+        #[arg(long, requires = "optimise")]
+        explain: bool,
         /// With --ad combinator: each step of the way, from the function over its combinators and their reverse to the code
         #[arg(long)]
         steps: bool,
@@ -244,6 +251,7 @@ impl Global {
             max_memory: self.max_memory,
             max_steps: self.max_steps,
             optimise: false,
+            reassociate: false,
         }
     }
 }

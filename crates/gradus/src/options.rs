@@ -46,4 +46,6 @@ pub struct Options {
     pub max_steps: Option<u64>,
     /// Whether definitions go through the optimiser before they run.
     pub optimise: bool,
+    /// Whether the optimiser may also use rules that change rounding, NaN or the sign of zero.
+    pub reassociate: bool,
 }

@@ -1,17 +1,20 @@
 //! The passes, in order. This is the only place that lists them.
 //!
 //! ```text
-//! text ──load──▶ trees ──infer──▶ core ──link, expand──▶ core ──simplify──▶ core ──machine──▶ values
+//! text ──load──▶ trees ──infer──▶ core ──link, expand──▶ core ──optimise──▶ core ──machine──▶ values
 //!                                   └──lower──▶ flow ──code──▶ machine code
 //! ```
 
 use crate::build::CLibrary;
 use crate::loader::Loader;
 use crate::modules::{self, Main, Modules};
-use crate::options::{Backend, Options};
-use crate::Error;
+use crate::options::{Backend, Domain, Kinks, Options};
+use crate::{reach, Error};
 use gradus_core::build::At;
-use gradus_core::{Definition, Definitions, Global, Lambda, Mode, Program, Term, Type, TypeDecl, TypeName, Var};
+use gradus_core::traverse::free_vars;
+use gradus_core::{
+    Definition, Definitions, Global, Lambda, Mode, Program, Term, TermKind, Type, TypeDecl, TypeName, Var,
+};
 use gradus_derive::combinator::Steps;
 use gradus_derive::{Linker, Settings};
 use gradus_infer::{Elaborated, Inferred, ModuleSource};
@@ -19,6 +22,7 @@ use gradus_native::flow::{FunctionId, Module};
 use gradus_native::lower::Signature;
 use gradus_native::Executable;
 use gradus_reference::Machine;
+use gradus_rewrite::{Class, Optimiser, Step};
 use gradus_source::{Diagnostic, SourceFile, SourceMap, Span};
 use rustc_hash::FxHashMap;
 use std::path::Path;
@@ -70,20 +74,66 @@ pub fn expression(
 /// Definitions behind keys, made on demand: differentiated by the linker, then optimised if that is asked for.
 pub struct Linked {
     linker: Linker,
-    optimise: bool,
+    optimise: Option<gradus_rewrite::Settings>,
+    explain: bool,
     optimised: Mutex<FxHashMap<Global, Arc<Definition>>>,
+    derivations: Mutex<Vec<Derivation>>,
+    /// Optimised functions of the top level, by address, with the text that they were made from: that is what is differentiated.
+    originals: Mutex<FxHashMap<usize, (Arc<Lambda>, Arc<Lambda>)>>,
+}
+
+/// Why an optimised definition is as good as it was.
+pub struct Derivation {
+    pub global: Global,
+    pub steps: Vec<Step>,
 }
 
 pub fn link(core: &Arc<Program>, options: &Options) -> Arc<Linked> {
-    let reverse = options.mode.unwrap_or(Mode::Monadic);
-    let linker = Linker::new(core.clone(), Settings { reverse, ..Settings::default() });
-    Arc::new(Linked { linker, optimise: options.optimise, optimised: Mutex::default() })
+    // Whatever runs may still be differentiated, when a function is only known then.
+    Arc::new(linked(core, options, true))
 }
 
-/// A term of an item, ready to run.
+/// For reading: nothing will run, so that functions may be changed at will.
+pub fn link_for_reading(core: &Arc<Program>, options: &Options, explain: bool) -> Arc<Linked> {
+    Arc::new(Linked { explain, ..linked(core, options, false) })
+}
+
+fn linked(core: &Arc<Program>, options: &Options, origins: bool) -> Linked {
+    let reverse = options.mode.unwrap_or(Mode::Monadic);
+    let linker = Linker::new(core.clone(), Settings { reverse, ..Settings::default() });
+    let settings = gradus_rewrite::Settings {
+        class: if options.reassociate { Class::Reassociates } else { Class::Exact },
+        kinks: options.kinks != Kinks::Ignore,
+        domain: options.domain == Domain::Error,
+        origins,
+    };
+    let optimise = options.optimise.then_some(settings);
+    Linked {
+        linker,
+        optimise,
+        explain: false,
+        optimised: Mutex::default(),
+        derivations: Mutex::default(),
+        originals: Mutex::default(),
+    }
+}
+
+/// A term of an item, ready to run. If nothing that it needs differentiates a function known only then, its own functions may be
+/// changed at will, and those that it calls be put in place.
 pub fn expand(linked: &Linked, term: &Term, ty: &Type) -> Result<Term, Box<Diagnostic>> {
     let term = linked.linker.expand(term, ty)?;
-    Ok(linked.simplify(term))
+    let Some(settings) = linked.optimise else { return Ok(term) };
+    let closed = reach::is_known(&linked.linker, &term);
+    let settings = gradus_rewrite::Settings { origins: settings.origins && !closed, ..settings };
+    let optimiser = Optimiser { settings, definitions: Some(&linked.linker), explain: false };
+    let optimised = optimiser.run(&term).term;
+    linked.linker.note_scopes(&optimised, &Default::default());
+    Ok(optimised)
+}
+
+/// The derivations of the definitions that were made so far, in order.
+pub fn derivations(linked: &Linked) -> Vec<Derivation> {
+    std::mem::take(&mut *linked.derivations.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
 }
 
 /// The term whose value is the Delta program of one run of a function (K Fig. 12).
@@ -175,13 +225,64 @@ pub fn compile_c(code: &str, to: &Path) -> Result<(), Box<Diagnostic>> {
 }
 
 impl Linked {
-    fn simplify(&self, term: Term) -> Term {
-        if !self.optimise {
-            return term;
+    fn optimised(&self, made: &Definition, settings: gradus_rewrite::Settings) -> Definition {
+        let Some(term) = &made.term else { return made.clone() };
+        let settings =
+            gradus_rewrite::Settings { origins: settings.origins && !self.keeps_to_itself(made), ..settings };
+        let optimiser = Optimiser { settings, definitions: Some(&self.linker), explain: self.explain };
+        let result = optimiser.run(term);
+        self.linker.note_scopes(&result.term, &Default::default());
+        if self.explain {
+            let derivation = Derivation { global: made.global.clone(), steps: result.steps };
+            self.derivations.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(derivation);
         }
-        let (simple, _rules) = gradus_rewrite::simplify(&term);
-        self.linker.note_scopes(&simple, &Default::default());
-        simple
+        let optimised = with_origin_of(term, result.term);
+        if let (TermKind::Lambda(before), TermKind::Lambda(after)) = (&*term.kind, &*optimised.kind) {
+            let mut originals = self.originals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            originals.insert(Arc::as_ptr(after) as usize, (after.clone(), before.clone()));
+        }
+        Definition { term: Some(optimised), ..made.clone() }
+    }
+
+    /// A function that was differentiated while the program runs. It captures nothing, so that it may be changed, but what it makes may be
+    /// differentiated again.
+    fn optimised_image(&self, image: Arc<Lambda>, settings: gradus_rewrite::Settings) -> Arc<Lambda> {
+        let settings = gradus_rewrite::Settings { origins: true, ..settings };
+        let optimiser = Optimiser { settings, definitions: Some(&self.linker), explain: false };
+        let plain = function(&Arc::new(Lambda { origin: None, ..(*image).clone() }));
+        let optimised = with_origin_of(&function(&image), optimiser.run(&plain).term);
+        self.linker.note_scopes(&optimised, &Default::default());
+        match &*optimised.kind {
+            TermKind::Lambda(lambda) => lambda.clone(),
+            _ => image,
+        }
+    }
+
+    /// Whether no function that the definition makes can get out of it, and nothing that it calls differentiates a function that is
+    /// only known when the program runs: then its functions need not remember what they were made from.
+    fn keeps_to_itself(&self, made: &Definition) -> bool {
+        let context = gradus_core::check::Linked { definitions: &self.linker, translate: None };
+        let is_data = |ty: &Type| gradus_core::check::is_data(&context, ty).unwrap_or(false);
+        let closed = match &made.ty {
+            Type::Fun(parts) => is_data(&parts.0) && is_data(&parts.1),
+            ty => is_data(ty),
+        };
+        closed && made.term.as_ref().is_some_and(|term| reach::is_known(&self.linker, term))
+    }
+}
+
+fn function(lambda: &Arc<Lambda>) -> Term {
+    Term::new(TermKind::Lambda(lambda.clone()), lambda.body.span)
+}
+
+/// The function itself, which captures nothing, still remembers.
+fn with_origin_of(original: &Term, optimised: Term) -> Term {
+    match (&*original.kind, &*optimised.kind) {
+        (TermKind::Lambda(before), TermKind::Lambda(after)) if before.origin.is_some() => {
+            let lambda = Lambda { origin: before.origin.clone(), ..(**after).clone() };
+            Term::new(TermKind::Lambda(Arc::new(lambda)), optimised.span)
+        }
+        _ => optimised,
     }
 }
 
@@ -191,15 +292,12 @@ struct Shared(Arc<Linked>);
 impl Definitions for Shared {
     fn definition(&self, global: &Global) -> Result<Arc<Definition>, Box<Diagnostic>> {
         let made = self.0.linker.definition(global)?;
-        if !self.0.optimise {
-            return Ok(made);
-        }
+        let Some(settings) = self.0.optimise else { return Ok(made) };
         let mut kept = self.0.optimised.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(known) = kept.get(global) {
             return Ok(known.clone());
         }
-        let term = made.term.clone().map(|term| self.0.simplify(term));
-        let simple = Arc::new(Definition { term, ..(*made).clone() });
+        let simple = Arc::new(self.0.optimised(&made, settings));
         kept.insert(global.clone(), simple.clone());
         Ok(simple)
     }
@@ -209,7 +307,14 @@ impl Definitions for Shared {
     }
 
     fn differentiate(&self, lambda: &Arc<Lambda>, mode: Mode) -> Result<Arc<Lambda>, Box<Diagnostic>> {
-        self.0.linker.differentiate(lambda, mode)
+        let originals = self.0.originals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let original = originals.get(&(Arc::as_ptr(lambda) as usize)).map_or(lambda, |(_, original)| original).clone();
+        drop(originals);
+        let image = self.0.linker.differentiate(&original, mode)?;
+        match self.0.optimise {
+            Some(settings) if free_vars(&function(&image)).is_empty() => Ok(self.0.optimised_image(image, settings)),
+            _ => Ok(image),
+        }
     }
 
     fn variable_types(&self, lambda: &Arc<Lambda>) -> Option<Arc<FxHashMap<Var, Type>>> {

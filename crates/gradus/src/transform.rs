@@ -2,33 +2,40 @@
 
 use crate::error::DriverError;
 use crate::function::Function;
-use crate::pipeline;
-use crate::{Error, Program};
+use crate::{explanation, pipeline, reach, Error, Program};
 use gradus_core::build::At;
 use gradus_core::check::Linked;
 use gradus_core::print::{print_definitions, Annotations, Options};
-use gradus_core::traverse::{for_each_child, with_stack};
-use gradus_core::{Body, Definition, Definitions, DeriveOp, Global, Mode, Symbol, Term, TermKind, Type, Var};
-use gradus_source::Diagnostic;
-use std::collections::{HashSet, VecDeque};
+use gradus_core::{Body, Definition, DeriveOp, Global, Mode, Symbol, TermKind, Type, Var};
 use std::fmt::Write;
 use std::sync::Arc;
-
-/// A function defined through its own derivative has no last definition.
-const MOST_DEFINITIONS: usize = 10_000;
 
 impl Function {
     /// Gradus source that defines the derivative of this function of one parameter, in the mode of the program's options:
     /// `f_value_and_grad x` if it returns a real, else `f_vjp x dy`.
+    ///
+    /// With `optimise` the definitions go through the optimiser, and a function of few reals is differentiated in forward mode unless a
+    /// mode is asked for: there each partial derivative is an expression.
     pub fn transformed(&self) -> Result<String, Error> {
-        let Transformed { program, linked, definitions } = self.derivative()?;
+        let Transformed { program, linked, definitions } = self.derivative(self.program().options(), false)?;
         print(&program, linked, &definitions)
+    }
+
+    /// The same, followed by the derivation of each optimised definition, as a comment.
+    pub fn explained(&self) -> Result<String, Error> {
+        let Transformed { program, linked, definitions } = self.derivative(self.program().options(), true)?;
+        let text = print(&program, linked.clone(), &definitions)?;
+        let derivations = pipeline::derivations(&linked);
+        let context = Linked { definitions: &*pipeline::definitions(linked), translate: None };
+        Ok(text + &explanation::text(&context, &derivations))
     }
 
     /// The steps of the mode `combinator` (C section 6) for this function and every definition that it calls: the function, its combinator, the primal and
     /// the linear combinator that the reverse macro makes of it; and last the code that all of these become.
     pub fn steps(&self) -> Result<String, Error> {
-        let Transformed { program, linked, definitions } = self.derivative()?;
+        // Optimised, the definitions would no longer be those of the steps.
+        let options = crate::Options { optimise: false, ..self.program().options().clone() };
+        let Transformed { program, linked, definitions } = self.derivative(&options, false)?;
         let mut out = String::new();
         for definition in &definitions {
             let Global::Derived { mode: Mode::Combinator, of } = &definition.global else { continue };
@@ -53,7 +60,7 @@ impl Function {
     }
 
     /// The derivative and all that it needs.
-    fn derivative(&self) -> Result<Transformed, Error> {
+    fn derivative(&self, options: &crate::Options, explain: bool) -> Result<Transformed, Error> {
         let [input] = self.params() else {
             let (name, ty) = (self.name().to_string(), self.type_text());
             return Err(self.program().error(DriverError::NotOneParameter { name, ty }));
@@ -76,14 +83,24 @@ impl Function {
         let plain = self.name().chars().all(|c| c.is_alphanumeric() || c == '_');
         let name: Symbol = format!("{}_{name}", if plain { self.name() } else { "function" }).into();
         let program = self.program().with_definition(name.clone(), ty, term);
-        let linked = pipeline::link(program.core(), program.options());
-        let root = Global::Source { name, types: Arc::from([]) };
-        let mut definitions = reachable(&*pipeline::definitions(linked.clone()), root)
-            .map_err(|diagnostic| program.errors(vec![*diagnostic]))?;
-        if program.options().optimise {
-            definitions = definitions.into_iter().map(simplified).collect();
+        let mut options = options.clone();
+        if options.optimise && is_few_reals(input) {
+            options.mode = options.mode.or(Some(Mode::Forward));
         }
+        let linked = pipeline::link_for_reading(program.core(), &options, explain);
+        let root = Global::Source { name, types: Arc::from([]) };
+        let definitions = reach::reachable(&*pipeline::definitions(linked.clone()), root)
+            .map_err(|diagnostic| program.errors(vec![*diagnostic]))?;
         Ok(Transformed { program, linked, definitions })
+    }
+}
+
+/// One to four reals and nothing else.
+fn is_few_reals(input: &Type) -> bool {
+    match input {
+        Type::Real => true,
+        Type::Tuple(parts) => parts.len() <= 4 && parts.iter().all(|part| *part == Type::Real),
+        _ => false,
     }
 }
 
@@ -100,53 +117,6 @@ fn print(program: &Program, linked: Arc<pipeline::Linked>, definitions: &[Arc<De
     let options = Options { annotations: Annotations::All, ..Options::default() };
     let text = print_definitions(&context, definitions, options).map_err(|d| program.errors(vec![*d]))?;
     Ok(with_data(&text, program, definitions))
-}
-
-/// A definition for reading: nothing will differentiate it again, so that its functions may be changed at will.
-fn simplified(definition: Arc<Definition>) -> Arc<Definition> {
-    let simple = |term: &Term| gradus_rewrite::simplify(&gradus_rewrite::forget_origins(term)).0;
-    Arc::new(Definition { term: definition.term.as_ref().map(simple), ..(*definition).clone() })
-}
-
-/// A definition and all that it refers to, directly or not.
-fn reachable(definitions: &dyn Definitions, root: Global) -> Result<Vec<Arc<Definition>>, Box<Diagnostic>> {
-    let mut known = HashSet::from([root.clone()]);
-    let mut queue = VecDeque::from([root]);
-    let mut found = Vec::new();
-    while let Some(global) = queue.pop_front() {
-        let definition = definitions.definition(&global)?;
-        if let Some(term) = &definition.term {
-            for_each_global(term, &mut |global| {
-                if known.insert(global.clone()) {
-                    queue.push_back(global.clone());
-                }
-            })?;
-        }
-        found.push(definition);
-        if found.len() > MOST_DEFINITIONS {
-            return Err(Box::new(DriverError::EndlessDerivative.diagnostic()));
-        }
-    }
-    Ok(found)
-}
-
-fn for_each_global(term: &Term, visit: &mut dyn FnMut(&Global)) -> Result<(), Box<Diagnostic>> {
-    with_stack(|| {
-        match &*term.kind {
-            TermKind::Global(global) => visit(global),
-            TermKind::Lift { .. } => {
-                return Err(Box::new(DriverError::UnknownFunction { span: term.span }.diagnostic()));
-            }
-            _ => {}
-        }
-        let mut result = Ok(());
-        for_each_child(term, &mut |child| {
-            if result.is_ok() {
-                result = for_each_global(child, visit);
-            }
-        });
-        result
-    })
 }
 
 /// The text with the `data` that it uses, declared before the first definition.

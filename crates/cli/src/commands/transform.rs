@@ -1,15 +1,27 @@
-//! `gradus transform FILE FUNC --ad MODE [-O] [--steps]`
+//! `gradus transform FILE FUNC --ad MODE [-O] [--exact] [--explain] [--steps]`
 
 use crate::output::{Done, Failure, Output};
 use gradus::{Mode, Options};
 use std::path::Path;
 
-pub fn transform(file: &Path, function: &str, optimise: bool, steps: bool, options: Options, output: &Output) -> Done {
-    if steps && options.mode != Some(Mode::Combinator) {
+/// What the command's own options ask for.
+pub struct Wanted {
+    pub optimise: bool,
+    pub exact: bool,
+    pub explain: bool,
+    pub steps: bool,
+}
+
+pub fn transform(file: &Path, function: &str, wanted: Wanted, options: Options, output: &Output) -> Done {
+    if wanted.steps && options.mode != Some(Mode::Combinator) {
         return Err(Failure::Usage("--steps shows the steps of the mode `combinator`: add --ad combinator".into()));
     }
-    let options = Options { optimise, ..options };
+    let options = Options { optimise: wanted.optimise, reassociate: wanted.optimise && !wanted.exact, ..options };
     let program = super::load(file, options, output)?;
     let function = program.function(function)?;
-    output.text(if steps { function.steps()? } else { function.transformed()? })
+    output.text(match wanted {
+        Wanted { steps: true, .. } => function.steps()?,
+        Wanted { explain: true, .. } => function.explained()?,
+        Wanted { .. } => function.transformed()?,
+    })
 }

@@ -4,7 +4,7 @@
 //! A member at a declared type or an array type is a global of its own, so that recursive, mutually recursive and nested types
 //! come out as recursive functions. Leaf types, and whole types without reals, are passed over.
 
-use crate::write::{bind, build, build_with_state, compare_int, get, ifold, length};
+use crate::write::{add_int, bind, build, build_with_state, compare_int, get, ifold, length};
 use crate::{Linker, Made};
 use gradus_core::build::At;
 use gradus_core::{Arm, Global, Mode, Prim, Term, Type, TypeBody, TypeName, Var};
@@ -35,7 +35,7 @@ pub enum ResultKind {
     Structure(Vec<Mode>),
     /// An accumulator, from the left.
     Fold(Type),
-    /// Both: a pair.
+    /// Both: a pair. The accumulator is the number of the next real.
     Both(Vec<Mode>, Type),
 }
 
@@ -309,6 +309,22 @@ impl Writer<'_> {
                     });
                     item.map(|_| folded)?
                 }
+                (ResultKind::Both(modes, _), Some(acc)) if reals_in(element).is_some() => {
+                    // The numbers of the reals follow from the index.
+                    let reals = reals_in(element).unwrap_or_default();
+                    let result = self.linker.image_under(modes, element)?;
+                    let times = |count: Term| match reals {
+                        1 => count,
+                        _ => at.prim(Prim::MulInt, [at.int(reals), count]),
+                    };
+                    let mut item = Ok(at.unit());
+                    let array = build(at, &result, size.clone(), |i| {
+                        let first = add_int(at, acc.clone(), times(i.clone()));
+                        item = self.at(element, &items(&i), Some(first));
+                        at.proj(item.clone().unwrap_or_else(|_| at.unit()), 0)
+                    });
+                    item.map(|_| at.tuple([array, add_int(at, acc, times(size))]))?
+                }
                 (ResultKind::Both(modes, state), Some(acc)) => {
                     let result = self.linker.image_under(modes, element)?;
                     let pair = Type::tuple([result.clone(), state.clone()]);
@@ -328,6 +344,15 @@ impl Writer<'_> {
                 None => body,
             })
         })
+    }
+}
+
+/// The number of reals in every value of a type of numbers.
+fn reals_in(ty: &Type) -> Option<i64> {
+    match ty {
+        Type::Real => Some(1),
+        Type::Tuple(parts) => parts.iter().map(reals_in).sum(),
+        _ => None,
     }
 }
 

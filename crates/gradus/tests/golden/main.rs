@@ -104,8 +104,9 @@ fn program(file: &Path, tally: &Mutex<Tally>) -> Result<(), Failed> {
     }
     let (program, prepared) = prepare(program, &golden)?;
     let mut failures = Vec::new();
+    let mut plain: Option<(Option<Mode>, Ran)> = None;
     for options in cells(&golden, &text, tally)? {
-        let mode = options.mode;
+        let (mode, options_mode, optimised) = (options.mode, options.mode, options.optimise);
         let cell = cell_name(&options);
         let began = std::time::Instant::now();
         let ran = run_cell(&program, &golden, &prepared, options);
@@ -114,7 +115,8 @@ fn program(file: &Path, tally: &Mutex<Tally>) -> Result<(), Failed> {
         }
         match ran {
             Err(message) => failures.push(format!("[{cell}] {message}")),
-            Ok(refusals) => {
+            Ok(ran) => {
+                let refusals = &ran.refusals;
                 let mut tally = tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 let listed = mode.is_some_and(|mode| golden.refuses.contains(&mode));
                 let mode = mode.map_or("", Mode::key);
@@ -126,6 +128,12 @@ fn program(file: &Path, tally: &Mutex<Tally>) -> Result<(), Failed> {
                     }
                     (None, Some(_), true) => tally.refused += 1,
                     (None, Some(refusal), false) => failures.push(format!("[{cell}] refuses: {refusal}")),
+                }
+                match &plain {
+                    Some((same, before)) if optimised && *same == options_mode => {
+                        failures.extend(ran.worse_than(before).map(|problem| format!("[{cell}] {problem}")));
+                    }
+                    _ => plain = Some((options_mode, ran)),
                 }
             }
         }
@@ -244,11 +252,32 @@ impl Refusals {
     }
 }
 
-fn run_cell(program: &Program, golden: &Golden, prepared: &[Prepared], options: Options) -> Result<Refusals, String> {
+/// What came of a cell: besides refusals, every value that was computed, in full, and the evaluator's steps.
+struct Ran {
+    refusals: Refusals,
+    values: Vec<String>,
+    steps: u64,
+}
+
+impl Ran {
+    /// The optimiser must change no bit and take no more steps. Where something was refused, what was computed differs.
+    fn worse_than(&self, plain: &Ran) -> Option<String> {
+        let complete = |ran: &Ran| ran.refusals.not_offered.is_none() && ran.refusals.refused.is_empty();
+        if !complete(self) || !complete(plain) {
+            return None;
+        }
+        if let Some((found, expected)) = self.values.iter().zip(&plain.values).find(|(a, b)| a != b) {
+            return Some(format!("{expected} becomes {found}"));
+        }
+        (self.steps > plain.steps).then(|| format!("{} steps become {}", plain.steps, self.steps))
+    }
+}
+
+fn run_cell(program: &Program, golden: &Golden, prepared: &[Prepared], options: Options) -> Result<Ran, String> {
     let mode = options.mode;
     let program = program.clone().with_options(options);
     let mut refusals = Refusals::default();
-    items(&program, golden, &mut refusals)?;
+    let (mut values, item_steps) = items(&program, golden, &mut refusals)?;
     let mut evaluator = Evaluator::new(&program).map_err(|error| error.to_string())?;
     for Prepared { expectation, added } in prepared {
         let Some(Expectation { line, text, kind: Kind::Equal { tolerance, .. } }) =
@@ -259,6 +288,7 @@ fn run_cell(program: &Program, golden: &Golden, prepared: &[Prepared], options: 
         match evaluator.value(&added.name, &added.ty) {
             Err(error) => refusals.note(&error, mode).map_err(|error| format!("line {line}: {text}\n{error}"))?,
             Ok(gradus::Value::List(sides)) => {
+                values.extend(sides.iter().map(|side| side.to_string()));
                 if let [left, right] = &*sides {
                     let agrees = agree::agree(left, right, *tolerance);
                     agrees.map_err(|problem| format!("line {line}: {text}\n  found {left}\n  {problem}"))?;
@@ -267,14 +297,14 @@ fn run_cell(program: &Program, golden: &Golden, prepared: &[Prepared], options: 
             Ok(_) => return Err("an expectation is a list of two".into()),
         }
     }
-    Ok(refusals)
+    Ok(Ran { refusals, values, steps: item_steps + evaluator.report().steps })
 }
 
 /// Runs the items: every check must hold, and what is shown must read as expected.
-fn items(program: &Program, golden: &Golden, refusals: &mut Refusals) -> Result<(), String> {
+fn items(program: &Program, golden: &Golden, refusals: &mut Refusals) -> Result<(Vec<String>, u64), String> {
     let mode = program.options().mode;
     let mut run = program.run().map_err(|error| error.to_string())?;
-    let mut number = 0;
+    let (mut number, mut values) = (0, Vec::new());
     while let Some(outcome) = run.next() {
         match outcome {
             Err(error) => {
@@ -283,6 +313,7 @@ fn items(program: &Program, golden: &Golden, refusals: &mut Refusals) -> Result<
             }
             Ok(Outcome::Check(check)) if !check.holds => return Err(run.failed_check(&check).to_string()),
             Ok(Outcome::Show(value)) => {
+                values.push(value.to_string());
                 let expected = golden.expectations.iter().find_map(|expectation| match &expectation.kind {
                     Kind::Prints { item, text } if *item == number => Some((expectation.line, text)),
                     _ => None,
@@ -297,5 +328,5 @@ fn items(program: &Program, golden: &Golden, refusals: &mut Refusals) -> Result<
         }
         number += 1;
     }
-    Ok(())
+    Ok((values, run.steps()))
 }
