@@ -229,7 +229,7 @@ fn entry(name: &str, term: &Term, ty: &Type) -> Entry {
 
 /// The option that only the reference evaluator heeds, if one is set.
 fn not_compiled(options: &Options) -> Option<&'static str> {
-    let Options { backend: _, mode, kinks, domain, max_memory: _, max_steps: _, optimise: _ } = options;
+    let Options { backend: _, mode, kinks, domain, max_memory: _, max_steps: _, optimise: _, reassociate: _ } = options;
     match (mode, kinks, domain) {
         (Some(_), ..) => Some("--ad"),
         (_, Kinks::Warn | Kinks::Error | Kinks::Premise, _) => Some("--kinks"),

@@ -79,7 +79,13 @@ pub struct Linked {
     optimised: Mutex<FxHashMap<Global, Arc<Definition>>>,
     derivations: Mutex<Vec<Derivation>>,
     /// Optimised functions of the top level, by address, with the text that they were made from: that is what is differentiated.
-    originals: Mutex<FxHashMap<usize, (Arc<Lambda>, Arc<Lambda>)>>,
+    originals: Mutex<FxHashMap<usize, Original>>,
+}
+
+/// The original of an optimised function, which is kept alive so that its address stays its own.
+struct Original {
+    _optimised: Arc<Lambda>,
+    original: Arc<Lambda>,
 }
 
 /// Why an optimised definition is as good as it was.
@@ -239,7 +245,8 @@ impl Linked {
         let optimised = with_origin_of(term, result.term);
         if let (TermKind::Lambda(before), TermKind::Lambda(after)) = (&*term.kind, &*optimised.kind) {
             let mut originals = self.originals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            originals.insert(Arc::as_ptr(after) as usize, (after.clone(), before.clone()));
+            let known = Original { _optimised: after.clone(), original: before.clone() };
+            originals.insert(Arc::as_ptr(after) as usize, known);
         }
         Definition { term: Some(optimised), ..made.clone() }
     }
@@ -308,7 +315,7 @@ impl Definitions for Shared {
 
     fn differentiate(&self, lambda: &Arc<Lambda>, mode: Mode) -> Result<Arc<Lambda>, Box<Diagnostic>> {
         let originals = self.0.originals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let original = originals.get(&(Arc::as_ptr(lambda) as usize)).map_or(lambda, |(_, original)| original).clone();
+        let original = originals.get(&(Arc::as_ptr(lambda) as usize)).map_or(lambda, |known| &known.original).clone();
         drop(originals);
         let image = self.0.linker.differentiate(&original, mode)?;
         match self.0.optimise {

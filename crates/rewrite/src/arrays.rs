@@ -32,7 +32,7 @@ pub fn reduce(facts: &Facts, occurrences: &Occurrences, reassociates: bool, term
         },
         TermKind::Prim { prim: Prim::Ifold, types, args, .. } => match (&types[..], &args[..]) {
             ([state], [count, function, init]) => {
-                let Some((index, so_far)) = loop_functions(function) else { return None };
+                let (index, so_far) = loop_functions(function)?;
                 unroll(at, state, count, index, so_far, init)
                     .or_else(|| reassociates.then(|| one_hot(facts, at, count, index, so_far, init)).flatten())
             }

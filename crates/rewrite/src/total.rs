@@ -42,11 +42,13 @@ pub fn is_total_prim(prim: Prim) -> bool {
         // Out of range, division by zero.
         Eval::RealToInt(_) => false,
         Eval::IntInt(_) => matches!(prim, Prim::AddInt | Prim::SubInt | Prim::MulInt),
-        Eval::Structural => match prim {
-            Prim::Length | Prim::Not | Prim::ZeroLike | Prim::Scale | Prim::StopGradient => true,
-            Prim::Equal | Prim::NotEqual | Prim::Less | Prim::LessEqual | Prim::Greater | Prim::GreaterEqual => true,
-            _ => false,
-        },
+        Eval::Structural => {
+            let compares = matches!(
+                prim,
+                Prim::Equal | Prim::NotEqual | Prim::Less | Prim::LessEqual | Prim::Greater | Prim::GreaterEqual
+            );
+            compares || matches!(prim, Prim::Length | Prim::Not | Prim::ZeroLike | Prim::Scale | Prim::StopGradient)
+        }
     }
 }
 

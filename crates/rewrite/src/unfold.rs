@@ -5,7 +5,7 @@ use crate::known::Outcome;
 use crate::size::{is_small, size};
 use gradus_core::build::At;
 use gradus_core::traverse::{for_each_child, with_stack, Copy};
-use gradus_core::{Definition, Definitions, Global, Term, TermKind};
+use gradus_core::{Definition, Definitions, Global, Term, TermKind, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -16,15 +16,13 @@ const LARGEST: usize = 300;
 /// Globals looked at to see whether a function calls itself; beyond these it counts as if.
 const MOST_REACHED: usize = 60;
 
+/// Nodes of the types of an instance.
+const LARGEST_TYPE: usize = 60;
+
+#[derive(Default)]
 pub struct Unfolder {
     added: usize,
     known: FxHashMap<Global, Option<Arc<Definition>>>,
-}
-
-impl Default for Unfolder {
-    fn default() -> Self {
-        Unfolder { added: 0, known: FxHashMap::default() }
-    }
 }
 
 impl Unfolder {
@@ -64,11 +62,38 @@ fn reaches_itself(definitions: &dyn Definitions, global: &Global) -> bool {
                 }
             });
         }
-        if again || known.len() > MOST_REACHED {
+        if again || known.len() > MOST_REACHED || is_far(&next) {
             return true;
         }
     }
     false
+}
+
+/// Whether a global is the image of an image of an image ..., or an instance at a large type: by polymorphic recursion, and by functions that
+/// are defined through their own derivative, there is no end of such.
+pub fn is_far(global: &Global) -> bool {
+    let types = match global {
+        Global::Source { types, .. } | Global::Wrapper { types, .. } => types,
+        Global::Derived { of, .. } => match &**of {
+            Global::Derived { of: inner, .. } => return matches!(&**inner, Global::Derived { .. }) || is_far(inner),
+            of => return is_far(of),
+        },
+    };
+    let mut left = LARGEST_TYPE;
+    !types.iter().all(|ty| fits(ty, &mut left))
+}
+
+fn fits(ty: &Type, left: &mut usize) -> bool {
+    if *left == 0 {
+        return false;
+    }
+    *left -= 1;
+    match ty {
+        Type::Var(_) | Type::Real | Type::Int | Type::Bool | Type::String | Type::Unit => true,
+        Type::Tuple(parts) | Type::Named(_, parts) => parts.iter().all(|part| fits(part, left)),
+        Type::Fun(parts) => fits(&parts.0, left) && fits(&parts.1, left),
+        Type::Array(element) => fits(element, left),
+    }
 }
 
 pub fn for_each_global(term: &Term, visit: &mut dyn FnMut(&Global)) {

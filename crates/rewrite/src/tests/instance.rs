@@ -246,7 +246,7 @@ fn type_of(scope: &[(Name, Var, Type)], pattern: &Pattern) -> Type {
             Some((_, _, ty)) => ty.clone(),
             None => sort_type(Sort::of_name(name)),
         },
-        Pattern::Tuple(items) => Type::tuple(items.iter().map(|item| type_of(item)).collect::<Vec<_>>()),
+        Pattern::Tuple(items) => Type::tuple(items.iter().map(type_of).collect::<Vec<_>>()),
         Pattern::Proj(index, inner) => match type_of(inner) {
             Type::Tuple(parts) => parts[*index].clone(),
             other => panic!("a component of {other:?}"),
