@@ -1,6 +1,7 @@
-//! The tables of `bench/tables/README.md`: `cargo run --release -p gradus-tables -- cost|doubling|typing`.
+//! The tables of `bench/tables/README.md`: `cargo run --release -p gradus-tables -- cost|doubling|micro|typing`.
 
 mod cost;
+mod micro;
 mod typing;
 
 use std::process::ExitCode;
@@ -9,9 +10,10 @@ fn main() -> ExitCode {
     let table = match std::env::args().nth(1).as_deref() {
         Some("cost") => cost::cost(),
         Some("doubling") => cost::doubling(),
+        Some("micro") => micro::micro(),
         Some("typing") => typing::typing(),
         _ => {
-            eprintln!("usage: gradus-tables cost | doubling | typing");
+            eprintln!("usage: gradus-tables cost | doubling | micro | typing");
             return ExitCode::from(2);
         }
     };

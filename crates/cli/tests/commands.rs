@@ -129,6 +129,19 @@ fn transform_prints_a_program_that_gives_the_derivative() {
 }
 
 #[test]
+fn an_optimised_derivative_reads_as_a_person_would_write_it() {
+    let folder = Folder::new("readable").with("r.gr", "let f x = x ^ 2 + sin x\n");
+    let expected = "let f_value_and_grad (x : real) : real * real = (x ^ 2 + sin x, 2.0 * x + cos x)\n";
+    folder.run(&["transform", "r.gr", "f", "-O"]).exits(0).prints(expected);
+    let explained = folder.run(&["transform", "r.gr", "f", "-O", "--explain"]).exits(0).out();
+    assert!(explained.starts_with(expected), "{explained}");
+    // The steps that are peculiar to this derivative; the rest is unfolding.
+    for step in ["power_one\n      x ^ 1\n      =>\n      x\n", "if_true", "get_literal"] {
+        assert!(explained.contains(step), "{step} is not in\n{explained}");
+    }
+}
+
+#[test]
 fn fmt_formats_and_checks() {
     let folder = Folder::new("fmt").with("f.gr", "let  f x=x+1.0 (* kept *)").with("broken.gr", "let = 3");
     folder.run(&["fmt", "--check", "f.gr"]).exits(1).prints("f.gr is not formatted\n");

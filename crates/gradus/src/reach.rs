@@ -67,9 +67,6 @@ fn follow(
     let mut queue = VecDeque::from(roots);
     let mut found = Vec::new();
     while let Some(global) = queue.pop_front() {
-        if near && gradus_rewrite::is_far(&global) {
-            return Ok(None);
-        }
         if endless(&global) {
             return Ok(None);
         }

@@ -30,7 +30,6 @@ pub use optimise::{forget_origins, Optimised, Optimiser};
 pub use settings::Settings;
 pub use steps::{part, replace, Step};
 pub use table::{rule, rules, Class, Rule, Use};
-pub use unfold::is_far;
 
 #[cfg(test)]
 mod tests;

@@ -134,7 +134,8 @@ impl Share<'_> {
     }
 }
 
-type Definitions = Vec<(Var, Type, Term)>;
+/// Each with its number.
+type Definitions = Vec<(Var, Type, Term, usize)>;
 
 struct Writer<'w, 'f> {
     share: &'w mut Share<'f>,
@@ -166,7 +167,7 @@ impl Writer<'_, '_> {
                     self.share.numbers.shared += 1;
                     self.bound.insert(number, var.clone());
                     if let Some(open) = self.open.last_mut() {
-                        open.push((var.clone(), ty, inner));
+                        open.push((var.clone(), ty, inner, number));
                     }
                     return at.var(&var);
                 }
@@ -176,10 +177,10 @@ impl Writer<'_, '_> {
             TermKind::Let { var, scheme, bound, body } if spine => {
                 let bound = self.term(bound, true);
                 self.open.push(Vec::new());
-                let known = self.bound.clone();
                 let body = self.term(body, true);
-                self.bound = known;
                 let inner = self.open.pop().unwrap_or_default();
+                // Out of scope from here on.
+                inner.iter().for_each(|(_, _, _, number)| drop(self.bound.remove(number)));
                 let (var, scheme, body) = (var.clone(), scheme.clone(), wrap(inner, body));
                 at.term(TermKind::Let { var, scheme, bound, body })
             }
@@ -217,5 +218,5 @@ impl Writer<'_, '_> {
 
 fn wrap(definitions: Definitions, body: Term) -> Term {
     let span = body.span;
-    definitions.into_iter().rev().fold(body, |body, (var, ty, bound)| At(span).bind(&var, ty, bound, body))
+    definitions.into_iter().rev().fold(body, |body, (var, ty, bound, _)| At(span).bind(&var, ty, bound, body))
 }

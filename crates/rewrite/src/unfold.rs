@@ -71,7 +71,7 @@ fn reaches_itself(definitions: &dyn Definitions, global: &Global) -> bool {
 
 /// Whether a global is the image of an image of an image ..., or an instance at a large type: by polymorphic recursion, and by functions that
 /// are defined through their own derivative, there is no end of such.
-pub fn is_far(global: &Global) -> bool {
+fn is_far(global: &Global) -> bool {
     let types = match global {
         Global::Source { types, .. } | Global::Wrapper { types, .. } => types,
         Global::Derived { of, .. } => match &**of {
@@ -96,7 +96,7 @@ fn fits(ty: &Type, left: &mut usize) -> bool {
     }
 }
 
-pub fn for_each_global(term: &Term, visit: &mut dyn FnMut(&Global)) {
+fn for_each_global(term: &Term, visit: &mut dyn FnMut(&Global)) {
     with_stack(|| {
         if let TermKind::Global(global) = &*term.kind {
             visit(global);
