@@ -112,7 +112,9 @@ fn seconds(program: &Program, name: &str, input: &Value) -> Result<f64, Error> {
 }
 
 pub fn micro() -> Result<(), Error> {
-    println!("| function | n | steps of f | n-fold forward | optimised forward | `vector` | `monadic` | native, time |");
+    println!(
+        "| function | n | steps of f | n-fold forward | optimised forward | `vector` | `monadic` | native, time |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     for workload in &WORKLOADS {
         let program = Program::from_source(workload.name, workload.text)?;

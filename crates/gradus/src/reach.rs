@@ -10,11 +10,11 @@ use std::sync::Arc;
 /// A function defined through its own derivative has no last definition.
 const MOST_DEFINITIONS: usize = 10_000;
 /// How far to look for a function that is only known when the program runs; beyond, there may be one.
-const MOST_LOOKED_AT: usize = 400;
+const MOST_LOOKED_AT: usize = 150;
 /// The instances of one definition under polymorphic recursion, and the derivatives of a function that is defined through its own, grow
 /// with each step, so that they must be given up long before there are many.
-const MOST_INSTANCES: usize = 12;
-const MOST_DERIVATIVES: usize = 3;
+const MOST_INSTANCES: usize = 4;
+const MOST_DERIVATIVES: usize = 2;
 
 /// A definition and all that it refers to. A function that is differentiated but only known when the program runs is an error.
 pub fn reachable(definitions: &dyn Definitions, root: Global) -> Result<Vec<Arc<Definition>>, Box<Diagnostic>> {
