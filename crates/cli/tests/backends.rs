@@ -78,13 +78,17 @@ fn failures_are_reported_at_their_place() {
 #[test]
 fn what_is_not_compiled_is_said() {
     let folder = folder("backend-refusal");
-    folder.run(&["eval", "\"text\"", "--backend", "c"]).exits(1).says("error[E0801]").says("--backend reference");
     folder.run(&["eval", "1", "--backend", "c", "--kinks=warn"]).exits(1).says("E0810").says("--backend reference");
     folder.run(&["eval", "1", "--backend", "c", "--ad", "forward"]).exits(1).says("E0810");
     folder.run(&["eval", "1", "--backend", "gpu"]).exits(2);
     // A term that is refused keeps no other from running.
-    let folder = folder.with("mixed.gr", "show 1.5\nshow \"text\"\n");
-    folder.run(&["run", "mixed.gr", "--backend", "c"]).exits(1).prints("1.5\n").says("mixed.gr:2:6");
+    let text = "type 'a perfect = Zero of 'a | Succ of ('a * 'a) perfect\n\
+                let rec size : 'a. 'a perfect -> int = fun t -> match t with Zero _ -> 1 | Succ p -> 2 * size p\n\
+                show 1.5\n\
+                show size (Succ (Zero (1, 2)))\n";
+    let folder = folder.with("mixed.gr", text);
+    let ran = folder.run(&["run", "mixed.gr", "--backend", "c"]);
+    ran.exits(1).prints("1.5\n").says("error[E0801]").says("--backend reference");
 }
 
 #[test]

@@ -205,9 +205,9 @@ impl Code {
     /// How many leaves the parameters have, if these and the result's hold nothing but reals in the order of the values.
     pub fn leaves_of_reals(&self) -> Option<usize> {
         fn is_plain(layout: &Layout) -> bool {
-            match layout {
-                Layout::Tuple(parts) => parts.iter().all(is_plain),
-                layout => layout.is_dense(),
+            match layout.parts() {
+                Some(parts) => parts.iter().all(is_plain),
+                None => layout.is_dense(),
             }
         }
         let plain = is_plain(&self.result) && self.params.iter().all(is_plain);

@@ -105,7 +105,7 @@ pub fn lower(program: &Program, entries: &[Entry]) -> Result<(Module, Vec<Functi
         ids.push(id);
         signatures.push(signature);
     }
-    let mut module = lowering.module;
+    let mut module = lowering.finish()?;
     simplify::module(&mut module);
     Ok((module, ids, signatures))
 }

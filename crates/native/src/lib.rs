@@ -9,16 +9,21 @@
 //!
 //! # What is compiled
 //!
-//! Programs over numbers, booleans, tuples, records, variants that are not recursive, and regular arrays of these; every function
-//! must be known where it is called, which higher-order functions, closures and polymorphism are no obstacle to. Recursion of
-//! any kind, `iterate`, `ifold`, `build`, and all derivative forms but `taylor`, nested to any depth. Everything else (recursive
-//! types, strings that are looked at, functions chosen by a condition, custom derivative rules, a function that is defined through
-//! its own derivative) is refused by name and place, see [`refusal`].
+//! The whole language. Numbers, tuples, records, variants that are not recursive, and regular arrays of these live in registers and flat arrays, and
+//! functions that are known where they are called leave nothing behind. Recursive types, functions that are only known when the program runs,
+//! and elements of arrays that differ in shape live in cells on the heap (see [`flow`]). Derivatives of all of it, nested to any depth;
+//! custom rules take the place of derivatives.
+//!
+//! What remains is refused by name and place, see [`refusal`]: recursion at ever new types (there are finitely many functions in compiled
+//! code), `taylor` of an order that is high or not written as a number, and functions as arguments or results of an entry point. A function that
+//! is defined through its own derivative is compiled up to a fixed order, beyond which it stops with an error.
 //!
 //! # What it costs
 //!
-//! The adjoint of a call runs the function again, so reverse mode through recursion that is not a tail call costs its depth times
-//! the function. A loop that carries an array which it both reads and replaces in part saves the array in each iteration.
+//! The adjoint of a call runs the function again, except where it is recursive: then the call leaves a trace, a cell with what the
+//! reverse sweep needs. A loop that carries an array which it both reads and replaces in part saves the array in each iteration. An array inside a
+//! cell (captured by a function that is only known when the program runs, or in a list) has an adjoint of its own for each time the cell is
+//! taken apart, so reading single elements of it that way costs its length each time.
 
 #![allow(unsafe_code)] // Compiled code is called through foreign functions; see `run`, `c::compile` and `cranelift`.
 
@@ -45,7 +50,7 @@ mod compile;
 
 pub use call::{Argument, Call};
 pub use compile::{compile, lower, Backend, CompileError, Entry, Error, Native, Options};
-pub use data::{Data, Layout};
+pub use data::{Data, Layout, Parts};
 pub use leaf::Leaf;
 pub use place::Site;
 pub use refusal::Refusal;

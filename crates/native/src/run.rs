@@ -65,6 +65,11 @@ impl RunError {
                     Failure::Size => ("E0606", "an array of another size than its type says", "this array"),
                     Failure::Shape => ("E0607", "the operands differ in shape", "these operands"),
                     Failure::SignOfZero => ("E0608", "`sign` is undefined at 0", "the argument is 0"),
+                    Failure::Order => (
+                        "E0808",
+                        "a derivative of a higher order than compiled code has",
+                        "this needs itself differentiated",
+                    ),
                 };
                 Diagnostic::error(code, message).label(site.span, label)
             }

@@ -10,6 +10,26 @@ use rustc_hash::{FxHashMap, FxHashSet};
 #[derive(Default)]
 pub struct Tangents {
     table: FxHashMap<(FunctionId, Vec<bool>), FunctionId>,
+    /// Those whose bodies are still to be written.
+    pending: Vec<(FunctionId, Vec<bool>)>,
+}
+
+impl Tangents {
+    /// Writes the bodies that were put off, as far as the functions that they come from are complete. Whether anything was done.
+    pub fn finish(&mut self, module: &mut Module) -> bool {
+        let ready = |key: &(FunctionId, Vec<bool>), module: &Module| !module.function(key.0).is_unfinished();
+        let (now, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.pending).into_iter().partition(|key| ready(key, module));
+        self.pending = later;
+        for (function, active) in &now {
+            write_tangent(module, self, *function, active);
+        }
+        !now.is_empty()
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.pending.is_empty()
+    }
 }
 
 /// Writes to `b` the block together with its tangents. `inputs` are variables with their tangents. The result is the block's
@@ -21,10 +41,10 @@ pub fn forward(
     block: Block,
     inputs: &[(Var, Atom)],
 ) -> (Vec<Atom>, Vec<Option<Atom>>) {
-    let mut active: FxHashSet<Var> = inputs.iter().map(|(v, _)| *v).filter(|v| v.ty.is_real()).collect();
+    let mut active: FxHashSet<Var> = inputs.iter().map(|(v, _)| *v).filter(|v| v.ty.may_be_active()).collect();
     crate::activity::propagate(&block, &mut active);
     let mut push = Push { b, module, tangents, active, tan: FxHashMap::default(), sums: FxHashMap::default() };
-    for (var, tan) in inputs.iter().filter(|(v, _)| v.ty.is_real()) {
+    for (var, tan) in inputs.iter().filter(|(v, _)| v.ty.may_be_active()) {
         push.tan.insert(*var, *tan);
     }
     push.stmts(block.stmts);
@@ -35,7 +55,7 @@ pub fn forward(
 /// The function that takes what `function` takes, then tangents for its real parameters, and gives what it gives, then the
 /// tangents of its real results.
 pub fn of_function(module: &mut Module, tangents: &mut Tangents, function: FunctionId) -> FunctionId {
-    let active: Vec<bool> = module.function(function).params.iter().map(|p| p.ty.is_real()).collect();
+    let active: Vec<bool> = module.function(function).params.iter().map(|p| p.ty.may_be_active()).collect();
     tangent_of(module, tangents, function, &active)
 }
 
@@ -57,13 +77,13 @@ impl Push<'_> {
     fn tangent_or_zero(&mut self, atom: Atom) -> Atom {
         match self.tangent(atom) {
             Some(tan) => tan,
-            None => self.b.zeros_like(atom),
+            None => self.b.linear_zeros_like(self.module, atom),
         }
     }
 
     /// A variable for the tangent of a bound one.
     fn tangent_var(&mut self, var: Var) -> Var {
-        let tan = Var::fresh(var.name.with("_tan"), var.ty);
+        let tan = Var::fresh(var.name.with("_tan"), self.module.linear_type(var.ty));
         self.tan.insert(var, tan.into());
         tan
     }
@@ -112,6 +132,16 @@ impl Push<'_> {
 
     /// The tangent of a statement without nested blocks.
     fn simple(&mut self, op: &Op, binds: &[Var]) {
+        if let Op::Unpack { cell, tag } = op {
+            let Some(tan) = self.tangent(*cell) else { return };
+            let Some(shape) = tan.ty().shape() else { return };
+            let fields: Vec<Atom> = binds.iter().map(|v| Atom::Var(*v)).collect();
+            let tans = crate::lower::linear_fields(self.b, self.module, tan, shape, *tag, &fields);
+            for (bind, tan) in binds.iter().filter(|v| v.ty.may_be_active()).zip(tans) {
+                self.tan.insert(*bind, tan);
+            }
+            return;
+        }
         let y = match binds {
             [y] if self.active.contains(y) => Some(*y),
             _ => None,
@@ -161,10 +191,21 @@ impl Push<'_> {
             (Op::Literal { items, ty }, Some(y)) => {
                 let items = items.iter().map(|item| self.tangent_or_zero(*item)).collect();
                 let tan = self.tangent_var(y);
-                self.b.bind(vec![tan], Op::Literal { items, ty: *ty });
+                let ty = self.module.linear_type(*ty);
+                self.b.bind(vec![tan], Op::Literal { items, ty });
+            }
+            (Op::Cell { shape, tag, fields }, Some(y)) => {
+                let active: Vec<Atom> = fields.iter().copied().filter(|a| a.ty().may_be_active()).collect();
+                let tans = active.into_iter().map(|a| self.tangent_or_zero(a)).collect();
+                let linear = self.module.linear(*shape);
+                let tan = self.b.cell(linear, *tag, tans);
+                self.define(y, Some(tan));
             }
             (Op::Open { init }, Some(acc)) => {
                 let init_tan = self.tangent_or_zero(*init);
+                if let Some(shape) = init_tan.ty().shape() {
+                    crate::adjoint::ensure_merge(self.module, shape);
+                }
                 let acc_tan = self.b.open(acc.name.with("_tan"), init_tan);
                 self.sums.insert(acc, acc_tan);
             }
@@ -250,6 +291,17 @@ impl Push<'_> {
             self.b.bind(binds, Op::Call { function, args });
             return;
         }
+        if let (true, [y]) = (self.module.is_merge(function), &binds[..]) {
+            let y = *y;
+            let tans: Vec<Atom> = args.iter().map(|a| self.tangent_or_zero(*a)).collect();
+            self.b.bind(binds, Op::Call { function, args });
+            let tan = self.tangent_var(y);
+            self.b.bind(vec![tan], Op::Call { function, args: tans });
+            return;
+        }
+        if let Some(rule) = self.module.function(function).rule.and_then(|r| r.forward) {
+            return self.rule(function, rule, args, binds);
+        }
         let tangent = tangent_of(self.module, self.tangents, function, &active);
         let mut all = args.clone();
         for (arg, _) in args.iter().zip(&active).filter(|(_, active)| **active) {
@@ -261,11 +313,24 @@ impl Push<'_> {
                 }
             }
         }
-        for bind in binds.clone().into_iter().filter(|v| v.ty.is_real()) {
+        for bind in binds.clone().into_iter().filter(|v| v.ty.may_be_active()) {
             let tan = self.tangent_var(bind);
             binds.push(tan);
         }
         self.b.bind(binds, Op::Call { function: tangent, args: all });
+    }
+
+    /// A custom rule: it takes what the function took and gave, and the tangents of the former.
+    fn rule(&mut self, function: FunctionId, rule: FunctionId, args: Vec<Atom>, binds: Vec<Var>) {
+        self.b.bind(binds.clone(), Op::Call { function, args: args.clone() });
+        let mut all = args.clone();
+        all.extend(binds.iter().map(|v| Atom::Var(*v)));
+        for arg in args.into_iter().filter(|a| a.ty().may_be_active()) {
+            let tan = self.tangent_or_zero(arg);
+            all.push(tan);
+        }
+        let tans = binds.into_iter().filter(|v| v.ty.may_be_active()).map(|v| self.tangent_var(v)).collect();
+        self.b.bind(tans, Op::Call { function: rule, args: all });
     }
 }
 
@@ -275,37 +340,45 @@ fn tangent_of(module: &mut Module, tangents: &mut Tangents, function: FunctionId
     if let Some(known) = tangents.table.get(&key) {
         return *known;
     }
-    let id = FunctionId(module.functions.len());
-    tangents.table.insert(key, id);
     let primal = module.function(function).clone();
-    let mut renaming = Renaming::default();
-    let params: Vec<Var> = primal
-        .params
-        .iter()
-        .map(|p| {
-            let new = p.refresh();
-            renaming.map.insert(*p, new.into());
-            new
-        })
-        .collect();
-    let body = renaming.block(&primal.body);
-    let pairs: Vec<(Var, Var)> = params
-        .iter()
-        .zip(active)
-        .filter(|(_, active)| **active)
-        .map(|(p, _)| (*p, Var::fresh(p.name.with("_tan"), p.ty)))
-        .collect();
-    let all: Vec<Var> = params.iter().copied().chain(pairs.iter().map(|(_, tan)| *tan)).collect();
-    let reals: Vec<Type> = primal.results.iter().copied().filter(|t| t.is_real()).collect();
-    let results = [primal.results.clone(), reals].concat();
-    module.functions.push(Function {
-        name: primal.name.with("_tan"),
-        params: all,
-        results,
-        body: Block::default(),
-        rule: None,
-    });
+    let mut all: Vec<Var> = primal.params.iter().map(|p| p.refresh()).collect();
+    for (param, _) in primal.params.iter().zip(active).filter(|(_, active)| **active) {
+        let ty = module.linear_type(param.ty);
+        if let Some(shape) = ty.shape().filter(|_| ty.accumulator) {
+            crate::adjoint::ensure_merge(module, shape);
+        }
+        all.push(Var::fresh(param.name.with("_tan"), ty));
+    }
+    let mut results = primal.results.clone();
+    for result in primal.results.iter().filter(|t| t.may_be_active()) {
+        results.push(module.linear_type(*result));
+    }
+    let id = module.derived(function, primal.name.with("_tan"), all, results);
+    tangents.table.insert(key.clone(), id);
+    if !module.function(id).is_unfinished() {
+        return id;
+    }
+    if primal.is_unfinished() {
+        tangents.pending.push(key);
+    } else {
+        write_tangent(module, tangents, function, active);
+    }
+    id
+}
 
+/// Writes the body of a function's tangent.
+fn write_tangent(module: &mut Module, tangents: &mut Tangents, function: FunctionId, active: &[bool]) {
+    let Some(id) = tangents.table.get(&(function, active.to_vec())).copied() else { return };
+    let primal = module.function(function).clone();
+    let (params, tans): (Vec<Var>, Vec<Var>) = {
+        let all = &module.function(id).params;
+        (all[..primal.params.len()].to_vec(), all[primal.params.len()..].to_vec())
+    };
+    let mut renaming = Renaming::default();
+    renaming.map.extend(primal.params.iter().copied().zip(params.iter().map(|p| Atom::Var(*p))));
+    let body = renaming.block(&primal.body);
+    let chosen = params.iter().zip(active).filter(|(_, active)| **active).map(|(p, _)| *p);
+    let pairs: Vec<(Var, Var)> = chosen.zip(tans).collect();
     let mut active: FxHashSet<Var> = pairs.iter().map(|(p, _)| *p).collect();
     crate::activity::propagate(&body, &mut active);
     let mut b = Builder::new();
@@ -319,11 +392,10 @@ fn tangent_of(module: &mut Module, tangents: &mut Tangents, function: FunctionId
     }
     let mut results = body.results.clone();
     push.stmts(body.stmts);
-    for result in body.results.iter().filter(|a| a.ty().is_real()) {
+    for result in body.results.iter().filter(|a| a.ty().may_be_active()) {
         let tan = push.tangent_or_zero(*result);
         results.push(tan);
     }
     let body = b.pop(results);
     module.functions[id.0].body = body;
-    id
 }

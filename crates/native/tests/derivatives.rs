@@ -69,6 +69,7 @@ fn all_agree(text: &str, at: &[Leaf]) {
     let jvp_vjp = tangent::of_function(&mut module, &mut tangents, vjp);
     let vjp_jvp = adjoint::of_function(&mut module, &mut adjoints, jvp);
     let vjp_vjp = adjoint::of_function(&mut module, &mut adjoints, vjp);
+    adjoint::finish(&mut module, &mut adjoints, &mut tangents);
     checked(&module);
     for id in 0..module.functions.len() {
         gradus_native::simplify::function(&mut module, FunctionId(id));

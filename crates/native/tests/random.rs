@@ -68,8 +68,8 @@ fn numbers(data: &Data, found: &mut Vec<f64>) {
         Data::Real(x) => found.push(*x),
         Data::Int(x) => found.push(*x as f64),
         Data::Bool(x) => found.push(f64::from(u8::from(*x))),
-        Data::Unit => {}
-        Data::Tuple(items) | Data::Array(items) => items.iter().for_each(|d| numbers(d, found)),
+        Data::Unit | Data::String(_) => {}
+        Data::Tuple(items) | Data::Array(items) | Data::List(items) => items.iter().for_each(|d| numbers(d, found)),
         Data::Variant { tag, args } => {
             found.push(*tag as f64);
             args.iter().for_each(|d| numbers(d, found));
@@ -117,7 +117,7 @@ fn result_of(ty: &Type) -> Type {
 
 fn compare(seeds: std::ops::Range<u64>, size: usize) -> (usize, usize) {
     let mut features = Features::none();
-    // These two are refused.
+    // These two are compared in `heap.rs` and `golden.rs`.
     let compiled = |f: &Feature| !matches!(f, Feature::RecursiveTypes | Feature::Rules);
     for feature in Feature::ALL.into_iter().filter(compiled) {
         features = features.with(feature);

@@ -8,27 +8,23 @@ use gradus_core::traverse::with_stack;
 use gradus_core::Type;
 use gradus_native::{Argument, Data, Layout, Leaf};
 
-/// The tags of the constructors of `list`.
-const EMPTY: usize = 0;
-const CONS: usize = 1;
-
 /// The flat form of a value that fits the type. Blocks of reals stay where they are.
 pub fn flatten<'a>(value: &'a Value, ty: &Type, layout: &Layout, schema: &Schema, leaves: &mut Vec<Argument<'a>>) {
-    with_stack(|| match (layout, value, &*schema.shape(ty)) {
-        (Layout::Array(_), Value::Reals(block), _) => {
+    with_stack(|| match (layout.parts(), value, &*schema.shape(ty)) {
+        (_, Value::Reals(block), _) if layout.is_dense() => {
             leaves.push(Argument::Reals { dims: block.shape(), data: block.data() });
         }
-        (Layout::Tuple(layouts), Value::Tuple(parts), Shape::Tuple(types)) => {
-            for ((part, ty), layout) in parts.iter().zip(types.iter()).zip(layouts) {
+        (Some(layouts), Value::Tuple(parts), Shape::Tuple(types)) => {
+            for ((part, ty), layout) in parts.iter().zip(types.iter()).zip(&layouts) {
                 flatten(part, ty, layout, schema, leaves);
             }
         }
-        (Layout::Tuple(layouts), Value::Record { parts, .. }, Shape::Record { types, .. }) => {
-            for ((part, ty), layout) in parts.iter().zip(types.iter()).zip(layouts) {
+        (Some(layouts), Value::Record { parts, .. }, Shape::Record { types, .. }) => {
+            for ((part, ty), layout) in parts.iter().zip(types.iter()).zip(&layouts) {
                 flatten(part, ty, layout, schema, leaves);
             }
         }
-        (layout, value, _) => match layout.flatten(&to_data(value, ty, schema)) {
+        (_, value, _) => match layout.flatten(&to_data(value, ty, schema)) {
             Ok(flat) => leaves.extend(flat.into_iter().map(Argument::Owned)),
             Err(_) => gradus_source::bug!("a value that does not fit its type"),
         },
@@ -36,7 +32,7 @@ pub fn flatten<'a>(value: &'a Value, ty: &Type, layout: &Layout, schema: &Schema
 }
 
 fn to_data(value: &Value, ty: &Type, schema: &Schema) -> Data {
-    let all = |parts: &[Value], types: &[Type]| -> Vec<Data> {
+    let all = |parts: &[Value], types: &[Type]| -> gradus_native::Parts {
         parts.iter().zip(types).map(|(part, ty)| to_data(part, ty, schema)).collect()
     };
     with_stack(|| match (value, &*schema.shape(ty)) {
@@ -44,7 +40,7 @@ fn to_data(value: &Value, ty: &Type, schema: &Schema) -> Data {
         (Value::Bool(b), _) => Data::Bool(*b),
         (Value::Int(i), _) => Data::Int(*i),
         (Value::Real(x), _) => Data::Real(*x),
-        (Value::String(_), _) => Data::Unit,
+        (Value::String(text), _) => Data::String(text.to_string()),
         (Value::Reals(block), _) => Data::Reals { dims: block.shape().to_vec(), data: block.data().to_vec() },
         (Value::Tuple(parts), Shape::Tuple(types)) => Data::Tuple(all(parts, types)),
         (Value::Record { parts, .. }, Shape::Record { types, .. }) => Data::Tuple(all(parts, types)),
@@ -55,9 +51,7 @@ fn to_data(value: &Value, ty: &Type, schema: &Schema) -> Data {
             }
         }
         (Value::List(parts), Shape::List(element)) => {
-            let empty = Data::Variant { tag: EMPTY, args: Vec::new() };
-            let cons = |tail, head| Data::Variant { tag: CONS, args: vec![to_data(head, element, schema), tail] };
-            parts.iter().rev().fold(empty, cons)
+            Data::List(parts.iter().map(|part| to_data(part, element, schema)).collect())
         }
         (Value::Array(parts), Shape::Array(element)) => {
             Data::Array(parts.iter().map(|part| to_data(part, element, schema)).collect())
@@ -75,14 +69,15 @@ pub fn unflatten(leaves: Vec<Leaf>, ty: &Type, layout: &Layout, schema: &Schema)
 }
 
 fn from_data(data: Data, ty: &Type, schema: &Schema) -> Value {
-    let all = |items: Vec<Data>, types: &[Type]| -> Parts {
-        items.into_iter().zip(types).map(|(item, ty)| from_data(item, ty, schema)).collect()
+    let all = |items: gradus_native::Parts, types: &[Type]| -> Parts {
+        items.into_vec().into_iter().zip(types).map(|(item, ty)| from_data(item, ty, schema)).collect()
     };
     with_stack(|| match (data, &*schema.shape(ty)) {
         (Data::Unit, _) => Value::Unit,
         (Data::Bool(b), _) => Value::Bool(b),
         (Data::Int(i), _) => Value::Int(i),
         (Data::Real(x), _) => Value::Real(x),
+        (Data::String(text), _) => Value::String(text.into()),
         (Data::Reals { dims, data }, _) => match Reals::new(dims, data) {
             Some(block) => Value::Reals(block),
             None => gradus_source::bug!("an array that does not fill its shape"),
@@ -95,20 +90,11 @@ fn from_data(data: Data, ty: &Type, schema: &Schema) -> Value {
             Some((constructor, types)) => Value::Variant { constructor: constructor.clone(), parts: all(args, types) },
             None => gradus_source::bug!("a tag that the type does not have"),
         },
-        (Data::Variant { args, .. }, Shape::List(element)) => {
-            let mut items = Vec::new();
-            let mut rest = args;
-            while let Ok([head, tail]) = <[Data; 2]>::try_from(rest) {
-                items.push(from_data(head, element, schema));
-                rest = match tail {
-                    Data::Variant { args, .. } => args,
-                    _ => Vec::new(),
-                };
-            }
-            Value::List(items.into())
+        (Data::List(items), Shape::List(element)) => {
+            Value::List(items.into_vec().into_iter().map(|item| from_data(item, element, schema)).collect())
         }
         (Data::Array(items), Shape::Array(element)) => {
-            array_at(element, items.into_iter().map(|item| from_data(item, element, schema)).collect())
+            array_at(element, items.into_vec().into_iter().map(|item| from_data(item, element, schema)).collect())
         }
         _ => gradus_source::bug!("a result that does not have its type"),
     })

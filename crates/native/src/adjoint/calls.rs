@@ -14,6 +14,16 @@ pub(super) struct Key {
 
 impl Sweep<'_> {
     pub(super) fn backward_call(&mut self, function: FunctionId, args: &[Atom], binds: &[Var]) {
+        if self.module.is_merge(function) {
+            // The sum of boxes is linear in both.
+            if let Some(adj) = binds.first().and_then(|v| self.take(*v)) {
+                args.iter().for_each(|a| self.add(*a, adj));
+            }
+            return;
+        }
+        if let Some(rule) = self.module.function(function).rule.and_then(|r| r.reverse) {
+            return self.backward_rule(rule, args, binds);
+        }
         let adjs: Vec<Option<Atom>> = binds.iter().map(|v| self.take(*v)).collect();
         let is_acc = |a: &Atom| a.ty().accumulator;
         let sums: Vec<Option<Atom>> = args
@@ -50,10 +60,34 @@ impl Sweep<'_> {
         }
         let numbers: Vec<Atom> =
             args.iter().enumerate().filter(|(i, a)| active(*i) && !a.ty().is_array()).map(|(_, a)| *a).collect();
-        let results: Vec<Var> = numbers.iter().map(|a| Var::fresh("t_adj", a.ty())).collect();
+        let results: Vec<Var> = numbers.iter().map(|a| Var::fresh("t_adj", self.module.linear_type(a.ty()))).collect();
         self.b.bind(results.clone(), Op::Call { function: adjoint, args: call });
         for (number, adj) in numbers.into_iter().zip(results) {
             self.add(number, adj.into());
+        }
+    }
+}
+
+impl Sweep<'_> {
+    /// A custom rule: it takes what the function took and gave, and the adjoints of the latter.
+    fn backward_rule(&mut self, rule: FunctionId, args: &[Atom], binds: &[Var]) {
+        let adjs: Vec<Option<Atom>> = binds.iter().map(|v| self.take(*v)).collect();
+        if adjs.iter().all(|a| a.is_none()) {
+            return;
+        }
+        let mut call = args.to_vec();
+        call.extend(binds.iter().map(|v| Atom::Var(*v)));
+        for (bind, adj) in binds.iter().zip(adjs).filter(|(v, _)| v.ty.may_be_active()) {
+            call.push(match adj {
+                Some(adj) => adj,
+                None => self.zeros_like((*bind).into()),
+            });
+        }
+        let active: Vec<Atom> = args.iter().copied().filter(|a| a.ty().may_be_active()).collect();
+        let results: Vec<Var> = active.iter().map(|a| Var::fresh("t_adj", self.module.linear_type(a.ty()))).collect();
+        self.b.bind(results.clone(), Op::Call { function: rule, args: call });
+        for (arg, adj) in active.into_iter().zip(results) {
+            self.add(arg, adj.into());
         }
     }
 }
@@ -63,8 +97,6 @@ fn adjoint_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Functi
     if let Some(known) = adjoints.table.get(key) {
         return *known;
     }
-    let id = FunctionId(module.functions.len());
-    adjoints.table.insert(key.clone(), id);
     let primal = module.function(key.function).clone();
     let name = primal.name.with("_adj");
     let mut renaming = Renaming::default();
@@ -84,19 +116,19 @@ fn adjoint_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Functi
         .iter()
         .enumerate()
         .filter(|(_, p)| p.ty.accumulator)
-        .map(|(i, p)| (*p, Var::fresh(p.name.with("_adj"), p.ty.frozen()), chosen(&key.sums, i)))
+        .map(|(i, p)| (*p, Var::fresh(p.name.with("_adj"), module.linear_type(p.ty.frozen())), chosen(&key.sums, i)))
         .collect();
     let seeds: Vec<Option<Var>> = primal
         .results
         .iter()
         .enumerate()
-        .map(|(i, ty)| chosen(&key.seeded, i).then(|| Var::fresh("result_adj", *ty)))
+        .map(|(i, ty)| chosen(&key.seeded, i).then(|| Var::fresh("result_adj", module.linear_type(*ty))))
         .collect();
     let wrt: Vec<Var> = params.iter().enumerate().filter(|(i, _)| key.active[*i]).map(|(_, p)| *p).collect();
     let arrays: Vec<(Var, Var)> = wrt
         .iter()
         .filter(|p| p.ty.is_array())
-        .map(|p| (*p, Var::fresh(p.name.with("_adj"), p.ty.accumulator())))
+        .map(|p| (*p, Var::fresh(p.name.with("_adj"), module.linear_type(p.ty).accumulator())))
         .collect();
     let numbers: Vec<Var> = wrt.iter().copied().filter(|p| !p.ty.is_array()).collect();
 
@@ -104,7 +136,12 @@ fn adjoint_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Functi
     all.extend(sums.iter().map(|(_, adj, _)| *adj));
     all.extend(seeds.iter().flatten().copied());
     all.extend(arrays.iter().map(|(_, acc)| *acc));
-    let results: Vec<Type> = numbers.iter().map(|p| p.ty).collect();
+    let results: Vec<Type> = numbers.iter().map(|p| module.linear_type(p.ty)).collect();
+    for shape in arrays.iter().filter_map(|(_, acc)| acc.ty.shape()) {
+        merge::ensure(module, shape);
+    }
+    let id = FunctionId(module.functions.len());
+    adjoints.table.insert(key.clone(), id);
     module.functions.push(Function { name, params: all, results, body: Block::default(), rule: None });
 
     let mut active: FxHashSet<Var> = wrt.iter().copied().collect();
@@ -126,9 +163,10 @@ fn adjoint_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Functi
     sweep.seed(&body.results, &seeds);
     sweep.backward(records);
     let results = numbers.iter().map(|p| sweep.take_or_zero(*p)).collect();
-    let replayed = sweep.replayed;
+    let (replayed, traces) = (sweep.replayed, sweep.traces);
     let mut body = b.pop(results);
     control::mark_replayed(&mut body.stmts, &replayed);
+    traced::keep_traces(&mut body.stmts, &traces);
     module.functions[id.0].body = body;
     id
 }

@@ -8,6 +8,12 @@ impl Sweep<'_> {
         let wanted = self.may_have_adjoint(stmt);
         match &stmt.op {
             Op::Add { acc, .. } if self.settled.contains(acc) => Record::Plain,
+            Op::Call { function, args } if wanted && self.is_traced_call(*function, args) => {
+                self.forward_traced_call(*function, args, &stmt.binds)
+            }
+            Op::If { .. } | Op::For(_) | Op::While(_) if wanted && self.has_traced_call(&stmt.op) => {
+                self.forward_traced(stmt)
+            }
             Op::Call { function, args } => {
                 let again = Again { settled: &self.settled, frozen: &self.frozen };
                 again.call(self.b, *function, args, stmt.binds.clone());
@@ -75,7 +81,7 @@ impl Sweep<'_> {
     }
 
     /// A statement whose nested blocks no longer add to what is settled.
-    fn without_settled(&self, stmt: &Stmt) -> Stmt {
+    pub(super) fn without_settled(&self, stmt: &Stmt) -> Stmt {
         let mut stmt = stmt.clone();
         if !self.settled.is_empty() {
             for block in stmt.op.blocks_mut() {
@@ -132,15 +138,17 @@ impl Sweep<'_> {
         let (saved, count) = match (record, &stmt.op) {
             (Record::Loop { saved, count }, _) => (saved, count),
             (Record::Plain, Op::For(l)) => (Vec::new(), l.count),
-            (Record::Plain, _) => gradus_source::bug!("a loop was not recorded in the forward sweep"),
+            (Record::Plain | Record::Call { .. } | Record::Traced(_), _) => {
+                gradus_source::bug!("a loop was not recorded in the forward sweep")
+            }
         };
         // The active state has an adjoint from the start, if only zero, since an earlier iteration may give it one.
         let mut state = Vec::new();
         for (i, (var, _)) in carried.iter().enumerate() {
             if self.active.contains(var) {
                 let last = adjs.get(i).copied().flatten();
-                let last = last.unwrap_or_else(|| self.b.zeros_like(stmt.binds[i].into()));
-                state.push((i, Var::fresh(var.name.with("_adj"), var.ty), last));
+                let last = last.unwrap_or_else(|| self.zeros_like(stmt.binds[i].into()));
+                state.push((i, Var::fresh(var.name.with("_adj"), last.ty()), last));
             }
         }
         let params: Vec<Var> = index.into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();
@@ -228,7 +236,7 @@ impl Again<'_> {
     }
 
     /// A call that would add to something settled adds to a stand-in.
-    fn call(&self, b: &mut Builder, function: FunctionId, args: &[Atom], binds: Vec<Var>) {
+    pub(super) fn call(&self, b: &mut Builder, function: FunctionId, args: &[Atom], binds: Vec<Var>) {
         let mut args = args.to_vec();
         let mut stand_ins = Vec::new();
         for arg in &mut args {

@@ -12,16 +12,24 @@
 //! - accumulators themselves: after `y = freeze acc` has been passed backwards, the adjoint of every `add` into `acc` is a read
 //!   of `y`'s adjoint;
 //! - calls: the adjoint of a function takes what the function took and the adjoints of its results, adds to the adjoints of
-//!   array parameters in place, and returns those of numbers.
+//!   array parameters in place, and returns those of numbers. For a recursive function that would cost its depth times the function, so it has
+//!   two halves: one runs it and keeps what the other needs in a cell, the *trace*, which contains the traces of the calls inside; and
+//!   a branch or a loop with such a call inside keeps a trace instead of being run again. See `traced`;
+//! - boxes: the adjoint of a box is a box of its linear shape, nothing if it is zero. Taking a cell apart makes a cell of adjoints, making
+//!   a cell takes its adjoint apart, and adjoints that meet are merged: each merge uses up a cell, so all of them together cost no more
+//!   than the cells that were taken apart.
 //!
 //! Adjoints that are zero are absent, and so is all code that would compute with them. Only active variables (see `activity`) have any.
 
 mod calls;
 mod control;
+mod merge;
+mod traced;
 
 use crate::flow::walk::{free_vars, Renaming};
 use crate::flow::*;
 use crate::partials::{partial, times};
+use crate::tangent::Tangents;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -29,6 +37,37 @@ use rustc_hash::{FxHashMap, FxHashSet};
 #[derive(Default)]
 pub struct Adjoints {
     table: FxHashMap<calls::Key, FunctionId>,
+    traced: FxHashMap<traced::Key, traced::Halves>,
+    /// Halves whose bodies are still to be written.
+    pending: Vec<traced::Key>,
+}
+
+impl Adjoints {
+    /// Writes the bodies that were put off, as far as the functions that they come from are complete. Whether anything was done.
+    fn finish(&mut self, module: &mut Module) -> bool {
+        let ready = |key: &traced::Key, module: &Module| !module.function(key.function).is_unfinished();
+        let (now, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.pending).into_iter().partition(|key| ready(key, module));
+        self.pending = later;
+        for key in &now {
+            traced::write_halves(module, self, key);
+        }
+        !now.is_empty()
+    }
+}
+
+/// The function that adds boxes of a linear shape.
+pub fn ensure_merge(module: &mut Module, shape: ShapeId) -> FunctionId {
+    merge::ensure(module, shape)
+}
+
+/// Writes all that was put off: the derivatives of functions that were not complete, or recursive, and the functions that add boxes.
+pub fn finish(module: &mut Module, adjoints: &mut Adjoints, tangents: &mut Tangents) {
+    while adjoints.finish(module) | tangents.finish(module) {}
+    if !adjoints.pending.is_empty() || !tangents.is_finished() {
+        gradus_source::bug!("the derivative of a function that is not there");
+    }
+    merge::finish(module);
 }
 
 /// Writes to `b` the block and then its reverse sweep. `seed` gives, for the values of the block's results, their adjoints (`None`: zero).
@@ -41,7 +80,7 @@ pub fn reverse(
     wrt: &[Var],
     seed: impl FnOnce(&mut Builder, &[Atom]) -> Vec<Option<Atom>>,
 ) -> (Vec<Atom>, Vec<Atom>) {
-    let mut active: FxHashSet<Var> = wrt.iter().copied().filter(|v| v.ty.is_real()).collect();
+    let mut active: FxHashSet<Var> = wrt.iter().copied().filter(|v| v.ty.may_be_active()).collect();
     crate::activity::propagate(&block, &mut active);
     let start = b.len();
     let mut sweep = Sweep::new(b, module, adjoints, active);
@@ -51,9 +90,10 @@ pub fn reverse(
     sweep.seed(&results, &seeds);
     sweep.backward(records);
     let found = wrt.iter().map(|v| sweep.take_or_zero(*v)).collect();
-    let replayed = sweep.replayed;
+    let (replayed, traces) = (sweep.replayed, sweep.traces);
     let mut stmts = b.split_off(start);
     control::mark_replayed(&mut stmts, &replayed);
+    traced::keep_traces(&mut stmts, &traces);
     b.stmts(stmts);
     (results, found)
 }
@@ -69,16 +109,19 @@ pub fn of_function(module: &mut Module, adjoints: &mut Adjoints, function: Funct
         renaming.map.insert(*param, new.into());
         params.push(new);
     }
-    let wrt: Vec<Var> = params.iter().copied().filter(|p| p.ty.is_real()).collect();
-    let seeds: Vec<Option<Var>> =
-        primal.results.iter().map(|ty| ty.is_real().then(|| Var::fresh("result_adj", *ty))).collect();
+    let wrt: Vec<Var> = params.iter().copied().filter(|p| p.ty.may_be_active()).collect();
+    let seeds: Vec<Option<Var>> = primal
+        .results
+        .iter()
+        .map(|ty| ty.may_be_active().then(|| Var::fresh("result_adj", module.linear_type(*ty))))
+        .collect();
     params.extend(seeds.iter().flatten());
     let body = renaming.block(&primal.body);
     let mut b = Builder::new();
     let seed = |_: &mut Builder, _: &[Atom]| seeds.iter().map(|s| s.map(Atom::Var)).collect();
     let (values, adjs) = reverse(&mut b, module, adjoints, body, &wrt, seed);
     let body = b.pop([values, adjs].concat());
-    let results = [primal.results, wrt.iter().map(|v| v.ty).collect()].concat();
+    let results = [primal.results, wrt.iter().map(|v| module.linear_type(v.ty)).collect()].concat();
     module.functions.push(Function { name: primal.name.with("_vjp"), params, results, body, rule: None });
     FunctionId(module.functions.len() - 1)
 }
@@ -99,6 +142,14 @@ enum Record {
         saved: Vec<Atom>,
         count: Atom,
     },
+    /// A call of a function in two halves.
+    Call {
+        back: FunctionId,
+        trace: Var,
+        key: traced::Key,
+    },
+    /// A branch or loop that keeps a trace.
+    Traced(traced::Traced),
 }
 
 struct Sweep<'a> {
@@ -115,6 +166,8 @@ struct Sweep<'a> {
     frozen: FxHashMap<Var, Atom>,
     /// The loops, by their index variables, and the branches that the backward sweep runs again.
     replayed: FxHashSet<Var>,
+    /// What is kept in traces, for each block that ends in one, by the variable that gets it and the number of the block.
+    traces: FxHashMap<(Var, usize), traced::Kept>,
 }
 
 impl<'a> Sweep<'a> {
@@ -129,6 +182,7 @@ impl<'a> Sweep<'a> {
             settled: FxHashSet::default(),
             frozen: FxHashMap::default(),
             replayed: FxHashSet::default(),
+            traces: FxHashMap::default(),
         }
     }
 
@@ -181,9 +235,12 @@ impl<'a> Sweep<'a> {
         let Some(var) = to.var().filter(|v| self.active.contains(v)) else { return };
         let sum = match self.adj.get(&var).copied() {
             None => Adj::Value(value),
-            Some(Adj::Value(old)) if !var.ty.is_array() => Adj::Value(self.b.add(old, value)),
+            Some(Adj::Value(old)) if !var.ty.is_array() => Adj::Value(match old.ty().shape() {
+                None => self.b.add(old, value),
+                Some(shape) => merge::call(self.b, self.module, shape, old, value),
+            }),
             Some(Adj::Value(old)) => {
-                let acc = self.b.open(var.name.with("_adj"), old);
+                let acc = self.accumulator(var, old);
                 self.b.accumulate(acc, Vec::new(), value);
                 Adj::Open(acc)
             }
@@ -200,11 +257,24 @@ impl<'a> Sweep<'a> {
         let init = match self.adj.get(&var).copied() {
             Some(Adj::Open(acc)) => return acc,
             Some(Adj::Value(value)) => value,
-            None => self.b.zeros_like(var.into()),
+            None => self.zeros_like(var.into()),
         };
-        let acc = self.b.open(var.name.with("_adj"), init);
+        let acc = self.accumulator(var, init);
         self.adj.insert(var, Adj::Open(acc));
         acc
+    }
+
+    /// A new accumulator for the adjoint of a variable.
+    fn accumulator(&mut self, var: Var, init: Atom) -> Var {
+        if let Some(shape) = init.ty().shape() {
+            merge::ensure(self.module, shape);
+        }
+        self.b.open(var.name.with("_adj"), init)
+    }
+
+    /// Zero as the adjoint of a value.
+    fn zeros_like(&mut self, value: Atom) -> Atom {
+        self.b.linear_zeros_like(self.module, value)
     }
 
     fn add_at(&mut self, array: Var, index: &[Atom], value: Atom) {
@@ -225,7 +295,7 @@ impl<'a> Sweep<'a> {
     fn take_or_zero(&mut self, var: Var) -> Atom {
         match self.take(var) {
             Some(value) => value,
-            None => self.b.zeros_like(var.into()),
+            None => self.zeros_like(var.into()),
         }
     }
 
@@ -241,7 +311,8 @@ impl<'a> Sweep<'a> {
                 self.open(var);
             } else if !matches!(self.adj.get(&var), Some(Adj::Open(_))) {
                 let before = self.adj.remove(&var);
-                let acc = self.b.open(var.name.with("_adj"), Atom::Real(0.0));
+                let zero = self.zeros_like(var.into());
+                let acc = self.accumulator(var, zero);
                 self.adj.insert(var, Adj::Open(acc));
                 sums.push((var, acc, before));
             }
@@ -297,7 +368,7 @@ impl<'a> Sweep<'a> {
                     self.add(*value, value_adj);
                 }
                 if let (true, Some(y_adj)) = (self.active.contains(array), y_adj.var()) {
-                    let zero = self.b.zeros_like(*value);
+                    let zero = self.zeros_like(*value);
                     let rest = self.b.set(y_adj, index.clone(), zero);
                     self.add((*array).into(), rest.into());
                 }
@@ -305,6 +376,9 @@ impl<'a> Sweep<'a> {
             (Op::Fill { value, .. }, [y]) => {
                 if let Some(Atom::Var(y_adj)) = self.take(*y) {
                     if self.is_active(*value) {
+                        if let Some(shape) = y_adj.ty.shape() {
+                            merge::ensure(self.module, shape);
+                        }
                         let total = sum_all(self.b, y_adj);
                         self.add(*value, total);
                     }
@@ -319,10 +393,44 @@ impl<'a> Sweep<'a> {
                     }
                 }
             }
-            (Op::Dim { .. } | Op::Check { .. } | Op::Stop { .. }, _) => {}
-            (Op::If { .. }, _) => self.backward_if(stmt),
-            (Op::For(_) | Op::While(_), _) => self.backward_loop(stmt, record),
-            (Op::Call { function, args }, binds) => self.backward_call(*function, args, binds),
+            (Op::Cell { tag, fields, .. }, [y]) => {
+                let Some(y_adj) = self.take(*y) else { return };
+                let Some(shape) = y_adj.ty().shape() else { return };
+                let adjs = crate::lower::linear_fields(self.b, self.module, y_adj, shape, *tag, fields);
+                for (field, adj) in fields.iter().filter(|a| a.ty().may_be_active()).zip(adjs) {
+                    self.add(*field, adj);
+                }
+            }
+            (Op::Unpack { cell, tag }, binds) => {
+                let adjs: Vec<Option<Atom>> = binds.iter().map(|v| self.take(*v)).collect();
+                if adjs.iter().all(|a| a.is_none()) || !self.is_active(*cell) {
+                    return;
+                }
+                let mut fields = Vec::new();
+                for (bind, adj) in binds.iter().zip(adjs).filter(|(v, _)| v.ty.may_be_active()) {
+                    fields.push(match adj {
+                        Some(adj) => adj,
+                        None => self.zeros_like((*bind).into()),
+                    });
+                }
+                let Some(shape) = cell.ty().shape() else { return };
+                let linear = self.module.linear(shape);
+                let cell_adj = self.b.cell(linear, *tag, fields);
+                self.add(*cell, cell_adj);
+            }
+            (Op::Dim { .. } | Op::Check { .. } | Op::Stop { .. } | Op::Tag { .. } | Op::Digits { .. }, _) => {}
+            (Op::If { .. }, _) => match record {
+                Record::Traced(traced) => self.backward_traced_if(stmt, traced),
+                Record::Plain | Record::Loop { .. } | Record::Call { .. } => self.backward_if(stmt),
+            },
+            (Op::For(_) | Op::While(_), _) => match record {
+                Record::Traced(traced) => self.backward_traced_loop(stmt, traced),
+                record => self.backward_loop(stmt, record),
+            },
+            (Op::Call { function, args }, binds) => match record {
+                Record::Call { back, trace, key } => self.backward_traced_call(back, trace, &key, args, binds),
+                Record::Plain | Record::Loop { .. } | Record::Traced(_) => self.backward_call(*function, args, binds),
+            },
             (Op::Freeze { acc }, [y]) => {
                 if let Some(y_adj) = self.take(*y) {
                     self.sums.insert(*acc, y_adj);
@@ -359,7 +467,7 @@ fn sum_all(b: &mut Builder, array: Var) -> Atom {
         let body = b.pop(Vec::new());
         b.for_loop(i, count, Vec::new(), body);
     }
-    let acc = b.open("sum".into(), Atom::Real(0.0));
+    let acc = b.open("sum".into(), Builder::zero(array.ty.scalar));
     nest(b, array, acc, Vec::new());
     b.freeze(acc)
 }

@@ -196,7 +196,7 @@ impl Emitter<'_> {
     }
 
     /// A parameter that accumulates one number is a pointer.
-    fn accumulator(&mut self, acc: Var) -> String {
+    pub(super) fn accumulator(&mut self, acc: Var) -> String {
         let name = self.name(acc);
         if self.pointers.contains(&acc) {
             format!("(*{name})")

@@ -73,6 +73,7 @@ pub use shapes::{CellLayout, Place};
 
 use gradus_core::Prim;
 use gradus_source::Span;
+use rustc_hash::FxHashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What an array consists of, or a register holds.
@@ -431,10 +432,12 @@ pub enum Failure {
     NegativeExponent,
     /// `sign` of zero or of no number.
     SignOfZero,
+    /// A derivative of a higher order than was compiled, which a function defined through its own derivative can come to.
+    Order,
 }
 
 impl Failure {
-    pub const ALL: [Failure; 8] = [
+    pub const ALL: [Failure; 9] = [
         Failure::Index,
         Failure::Count,
         Failure::Rows,
@@ -443,6 +446,7 @@ impl Failure {
         Failure::DivisionByZero,
         Failure::NegativeExponent,
         Failure::SignOfZero,
+        Failure::Order,
     ];
 
     /// The word for it in flow text.
@@ -456,6 +460,7 @@ impl Failure {
             Failure::DivisionByZero => "division_by_zero",
             Failure::NegativeExponent => "negative_exponent",
             Failure::SignOfZero => "sign_of_zero",
+            Failure::Order => "order",
         }
     }
 }
@@ -484,6 +489,25 @@ pub struct Function {
 pub struct Module {
     pub functions: Vec<Function>,
     pub shapes: Vec<Shape>,
+    /// How often functions that are derivatives have been differentiated; while the module is being made.
+    pub orders: FxHashMap<FunctionId, usize>,
+}
+
+impl Block {
+    /// A body that is not there yet. It may fail, for all that is known.
+    pub fn unfinished() -> Block {
+        let op = Op::Check { cond: Atom::Bool(false), failure: Failure::Order };
+        Block { stmts: vec![Stmt { binds: Vec::new(), op, span: Span::default() }], results: Vec::new() }
+    }
+}
+
+impl Function {
+    /// Whether the body is not there yet.
+    pub fn is_unfinished(&self) -> bool {
+        let placeholder =
+            |stmt: &Stmt| matches!(stmt.op, Op::Check { cond: Atom::Bool(false), failure: Failure::Order });
+        self.body.results.is_empty() && matches!(&self.body.stmts[..], [only] if placeholder(only))
+    }
 }
 
 impl Module {

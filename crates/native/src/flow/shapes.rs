@@ -2,6 +2,10 @@
 
 use super::*;
 use gradus_core::traverse::with_stack;
+use rustc_hash::FxHashSet;
+
+/// How often a function may be differentiated inside its own derivative.
+const MAX_ORDER: usize = 6;
 
 impl Module {
     pub fn shape(&self, id: ShapeId) -> &Shape {
@@ -73,6 +77,47 @@ impl Module {
             Scalar::Box(shape) => Type { scalar: Scalar::Box(self.linear(shape)), ..ty },
             Scalar::Real | Scalar::Int | Scalar::Bool => ty,
         }
+    }
+
+    /// Whether a function adds boxes.
+    pub fn is_merge(&self, function: FunctionId) -> bool {
+        self.shapes.iter().any(|s| s.merge == Some(function))
+    }
+
+    /// Whether a function can come to call itself, for all that is known.
+    pub fn may_recurse(&self, id: FunctionId) -> bool {
+        let mut next = vec![id];
+        let mut seen: FxHashSet<FunctionId> = FxHashSet::default();
+        while let Some(caller) = next.pop() {
+            let function = self.function(caller);
+            if function.is_unfinished() {
+                return true;
+            }
+            let mut called = Vec::new();
+            walk::callees(&function.body, &mut called);
+            if called.contains(&id) {
+                return true;
+            }
+            next.extend(called.into_iter().filter(|c| seen.insert(*c)));
+        }
+        false
+    }
+
+    /// A new function that comes from differentiating another one, its body still to be written. Beyond the highest order it is one that
+    /// stops the program.
+    pub fn derived(&mut self, of: FunctionId, name: Name, params: Vec<Var>, results: Vec<Type>) -> FunctionId {
+        let id = FunctionId(self.functions.len());
+        let order = self.orders.get(&of).copied().unwrap_or(0) + 1;
+        self.orders.insert(id, order);
+        let mut body = Block::unfinished();
+        if order > MAX_ORDER {
+            let mut b = Builder::new();
+            b.stmts(body.stmts);
+            let nothing = results.iter().map(|ty| b.dummy(*ty)).collect();
+            body = b.pop(nothing);
+        }
+        self.functions.push(Function { name, params, results, body, rule: None });
+        id
     }
 
     /// Adds the functions of another module; its function `i` gets the number `i` plus the result.

@@ -171,6 +171,18 @@ pub fn for_each_binder(block: &Block, f: &mut dyn FnMut(Var)) {
     })
 }
 
+/// The functions that a block calls, at any depth.
+pub fn callees(block: &Block, found: &mut Vec<FunctionId>) {
+    with_stack(|| {
+        for stmt in &block.stmts {
+            if let Op::Call { function, .. } = &stmt.op {
+                found.push(*function);
+            }
+            stmt.op.blocks().iter().for_each(|(b, _)| callees(b, found));
+        }
+    })
+}
+
 /// The variables that a block uses and does not bind, in order of first use.
 pub fn free_vars(block: &Block) -> Vec<Var> {
     let mut bound = FxHashSet::default();

@@ -22,12 +22,13 @@ impl Lowering<'_> {
         span: Span,
         element_at: &mut dyn FnMut(&mut Self, Atom) -> Lowered<Value>,
     ) -> Lowered<Value> {
-        // Refuses elements without content, or of different shapes.
-        self.leaves(&Type::array(element.clone()), span)?;
+        let leaves = self.leaves(&Type::array(element.clone()), span)?;
         let i = Self::index();
         self.b.push();
         let value = element_at(self, i.into())?;
-        let results = self.flatten(&value, element, span)?;
+        let mut results = self.flatten_element(&value, element, span)?;
+        // Elements without content are only counted.
+        results.extend(leaves.iter().skip(results.len()).map(|_| Atom::Bool(false)));
         let body = self.b.pop(results);
         self.b.span = span;
         let arrays = self.b.for_loop(i, n, Vec::new(), body);
@@ -37,7 +38,10 @@ impl Lowering<'_> {
     pub(super) fn set(&mut self, part: &Part, i: Atom, x: &Value, element: &Type, span: Span) -> Lowered<Value> {
         let n = self.length(part)?;
         self.check_index(i, n);
-        let values = self.flatten(x, element, span)?;
+        let mut values = self.flatten_element(x, element, span)?;
+        if matches!(part, Part::Counted(_)) {
+            values.push(Atom::Bool(false));
+        }
         let mut arrays = Vec::new();
         for (view, value) in views(part).iter().zip(values) {
             let array = self.whole(view);
@@ -57,7 +61,9 @@ impl Lowering<'_> {
         let leaves = self.leaves(&ty, span)?;
         let mut columns: Vec<Vec<Atom>> = vec![Vec::new(); leaves.len()];
         for item in items {
-            for (column, atom) in columns.iter_mut().zip(self.flatten(item, element, span)?) {
+            let mut atoms = self.flatten_element(item, element, span)?;
+            atoms.extend(leaves.iter().skip(atoms.len()).map(|_| Atom::Bool(false)));
+            for (column, atom) in columns.iter_mut().zip(atoms) {
                 column.push(atom);
             }
         }

@@ -3,14 +3,14 @@
 use super::value::{Env, Function, Recursive, Value};
 use super::{Lowered, Lowering};
 use crate::flow::{Atom, Var};
-use crate::refusal::Reason;
 use gradus_core::traverse::{for_each_child, with_stack};
 use gradus_core::{Global, Term, TermKind, Type};
 use gradus_source::Span;
 use std::rc::Rc;
+use std::sync::Arc;
 
-/// How deep applications may nest before we say that they do not end.
-const DEPTH: usize = 4000;
+/// How often the body of a function may be written inside itself before it is called as a closure instead.
+const INSIDE_ITSELF: usize = 12;
 
 /// A recursive function taken apart.
 pub(super) struct Parts {
@@ -85,31 +85,47 @@ struct Loop<'a> {
 
 impl Lowering<'_> {
     pub(super) fn apply(&mut self, function: Value, argument: Value, span: Span) -> Lowered<Value> {
-        let Value::Function(function) = function else {
-            gradus_source::bug!("an application of something that is no function");
+        let function = match function {
+            Value::Function(function) => function,
+            Value::Closure { cell, ty } => return self.apply_closure(cell, &ty, &argument, span),
+            _ => gradus_source::bug!("an application of something that is no function"),
         };
         match &*function {
             Function::Lambda { lambda, env } => {
-                self.depth += 1;
-                if self.depth > DEPTH {
-                    return self.refuse(Reason::Unbounded, span);
+                let inside = self.applying.iter().filter(|l| Arc::ptr_eq(l, lambda)).count();
+                if inside >= INSIDE_ITSELF {
+                    let ty = self.function_type(&function);
+                    let closure = self.reify(&function, span)?;
+                    return self.apply_closure(closure, &ty, &argument, span);
                 }
-                let result = self.eval(&lambda.body, &env.with(&lambda.param, argument));
-                self.depth -= 1;
+                self.applying.push(lambda.clone());
+                let result = self.eval(&lambda.body, &env.with(&lambda.param, &lambda.ty, argument));
+                self.applying.pop();
                 self.b.span = span;
                 result
             }
             Function::Recursive { recursive, args } => {
                 let args = [args.clone(), vec![argument]].concat();
                 let parts = recursive.parts();
-                if args.len() < parts.params.len() {
+                let ruled = match recursive {
+                    Recursive::Global { global, .. } => self.rule_arity(global).map(|arity| (global, arity)),
+                    Recursive::Local { .. } => None,
+                };
+                if args.len() < ruled.map_or(parts.params.len(), |(_, arity)| arity) {
                     let function = Function::Recursive { recursive: recursive.clone(), args };
                     return Ok(Value::Function(Rc::new(function)));
                 }
-                self.call_recursive(recursive, &parts, args, span)
+                match ruled {
+                    Some((global, _)) => self.call_ruled(&global.clone(), args, span),
+                    None => self.call_recursive(recursive, &parts, args, span),
+                }
             }
             Function::Derivative { op, types, args } => {
                 let args = [args.clone(), vec![argument]].concat();
+                if args.len() < op.signature(types).0.len() {
+                    let function = Function::Derivative { op: *op, types: types.clone(), args };
+                    return Ok(Value::Function(Rc::new(function)));
+                }
                 self.derivative(*op, types, args, span)
             }
         }
@@ -128,7 +144,7 @@ impl Lowering<'_> {
         if !recursive.occurs_in(&parts.body, &leads_back) {
             // Not recursive after all.
             let params = parts.params.iter().zip(args);
-            let env = params.fold(parts.env.clone(), |env, ((var, _), value)| env.with(var, value));
+            let env = params.fold(parts.env.clone(), |env, ((var, ty), value)| env.with(var, ty, value));
             return self.eval(&parts.body, &env);
         }
         let mut calls = Vec::new();
@@ -157,13 +173,13 @@ impl Lowering<'_> {
         let mut env = parts.env.clone();
         for ((var, ty), (value, fixed)) in parts.params.iter().zip(args.into_iter().zip(&fixed)) {
             if *fixed {
-                env = env.with(var, value);
+                env = env.with(var, ty, value);
                 continue;
             }
             let inits = self.flatten(&value, ty, span)?;
             let vars: Vec<Var> = inits.iter().map(|a| Var::fresh(&*var.name, a.ty())).collect();
             let state = self.unflatten(ty, &mut vars.iter().map(|v| Atom::Var(*v)), span)?;
-            env = env.with(var, state);
+            env = env.with(var, ty, state);
             carried.extend(vars.into_iter().zip(inits));
         }
         let state: Vec<Atom> = carried.iter().map(|(v, _)| Atom::Var(*v)).collect();
@@ -186,9 +202,9 @@ impl Lowering<'_> {
         with_stack(|| {
             let span = term.span;
             match &*term.kind {
-                TermKind::Let { var, bound, body, .. } => {
+                TermKind::Let { var, scheme, bound, body } => {
                     let value = self.eval(bound, env)?;
-                    self.tail(body, &env.with(var, value), context)
+                    self.tail(body, &env.with(var, &scheme.ty, value), context)
                 }
                 TermKind::LetRec { bindings, body } => {
                     let members = bindings.iter().map(|(v, s, t)| (v.clone(), s.ty.clone(), t.clone())).collect();
@@ -207,7 +223,7 @@ impl Lowering<'_> {
                 TermKind::Case { scrutinee, arms, default } => {
                     let value = self.eval(scrutinee, env)?;
                     let all = self.case(value, arms, default.as_ref(), span, &mut |s, body, bound| {
-                        let env = bound.into_iter().fold(env.clone(), |env, (v, x)| env.with(&v, x));
+                        let env = bound.into_iter().fold(env.clone(), |env, (v, t, x)| env.with(&v, &t, x));
                         s.tail(body, &env, context).map(as_value)
                     })?;
                     Ok(as_atoms(self, all))

@@ -1,12 +1,11 @@
 //! Branches: both sides are lowered into blocks of their own, and their values are joined leaf by leaf.
 
 use super::layout::map_views;
-use super::value::{Part, Value, View};
+use super::value::{Function, Part, Value, View};
 use super::{Lowered, Lowering};
 use crate::flow::{Atom, Block, Op, Type, Var};
-use crate::refusal::Reason;
 use gradus_core::traverse::with_stack;
-use gradus_core::{Arm, Prim, Term};
+use gradus_core::{Arm, Prim, Term, Type as CoreType};
 use gradus_source::Span;
 use std::rc::Rc;
 
@@ -15,6 +14,8 @@ use std::rc::Rc;
 enum Side {
     Atom(Atom),
     View(View),
+    /// A function that becomes a closure there.
+    Function(Rc<Function>),
     /// The other side has it, this one never looks at it.
     Missing,
 }
@@ -23,7 +24,19 @@ enum Side {
 type Joined = Vec<(Var, Side, Side)>;
 
 /// Lowers the body of an arm with its variables bound.
-type OnArm<'f, 'a> = &'f mut dyn FnMut(&mut Lowering<'a>, &Term, Vec<(gradus_core::Var, Value)>) -> Lowered<Value>;
+type OnArm<'f, 'a> = &'f mut dyn FnMut(&mut Lowering<'a>, &Term, Bound) -> Lowered<Value>;
+
+/// Variables with their types and values.
+type Bound = Vec<(gradus_core::Var, CoreType, Value)>;
+
+/// What is matched on.
+#[derive(Clone)]
+enum Matched {
+    /// The fields of each constructor that can occur.
+    Known { tag: Atom, fields: Rc<[Option<Vec<Value>>]> },
+    /// On the heap: the fields are there only after the tag was looked at.
+    Boxed { cell: Atom, tag: Atom },
+}
 
 impl<'a> Lowering<'a> {
     /// `if condition then .. else ..`
@@ -48,15 +61,16 @@ impl<'a> Lowering<'a> {
         let mut joined = Joined::new();
         let value = self.join(&first, &second, span, &mut joined)?;
         self.b.span = span;
-        let then = self.finish(then, joined.iter().map(|(v, a, _)| (v.ty, a.clone())).collect());
-        let otherwise = self.finish(otherwise, joined.iter().map(|(v, _, b)| (v.ty, b.clone())).collect());
+        let then = self.with_results(then, joined.iter().map(|(v, a, _)| (v.ty, a.clone())).collect(), span)?;
+        let otherwise =
+            self.with_results(otherwise, joined.iter().map(|(v, _, b)| (v.ty, b.clone())).collect(), span)?;
         let binds = joined.into_iter().map(|(v, _, _)| v).collect();
         self.b.bind(binds, Op::If { cond: condition, then, otherwise, replayed: false });
         Ok(value)
     }
 
     /// Reopens a block to give it its results.
-    fn finish(&mut self, block: Block, sides: Vec<(Type, Side)>) -> Block {
+    fn with_results(&mut self, block: Block, sides: Vec<(Type, Side)>, span: Span) -> Lowered<Block> {
         self.b.push();
         self.b.stmts(block.stmts);
         let mut results = Vec::new();
@@ -64,10 +78,11 @@ impl<'a> Lowering<'a> {
             results.push(match side {
                 Side::Atom(atom) => atom,
                 Side::View(view) => self.whole(&view),
+                Side::Function(function) => self.reify(&function, span)?,
                 Side::Missing => self.b.dummy(ty),
             });
         }
-        self.b.pop(results)
+        Ok(self.b.pop(results))
     }
 
     fn join(&mut self, a: &Value, b: &Value, span: Span, joined: &mut Joined) -> Lowered<Value> {
@@ -97,7 +112,24 @@ impl<'a> Lowering<'a> {
                 }
                 (Value::Array(x), Value::Array(y)) => Value::Array(Rc::new(join_parts(x, y, joined))),
                 (Value::Function(f), Value::Function(g)) if Rc::ptr_eq(f, g) => a.clone(),
-                (Value::Function(_), Value::Function(_)) => return self.refuse(Reason::UnknownFunction, span),
+                (Value::Function(_) | Value::Closure { .. }, Value::Function(_) | Value::Closure { .. }) => {
+                    let ty = match (a, b) {
+                        (Value::Closure { ty, .. }, _) | (_, Value::Closure { ty, .. }) => ty.clone(),
+                        (Value::Function(f), _) => self.function_type(f),
+                        _ => gradus_source::bug!("the sides of a branch are no functions"),
+                    };
+                    if let (Value::Closure { cell: x, .. }, Value::Closure { cell: y, .. }) = (a, b) {
+                        return Ok(Value::Closure { cell: join_atoms(*x, *y, joined), ty });
+                    }
+                    let var = Var::fresh("f", Type::boxed(self.closure_shape(&ty)));
+                    joined.push((var, function_side(a), function_side(b)));
+                    Value::Closure { cell: var.into(), ty }
+                }
+                (Value::Text(x), Value::Text(y)) => Value::Text(join_atoms(*x, *y, joined)),
+                (Value::Boxed { cell: x, ty, known }, Value::Boxed { cell: y, .. }) => {
+                    let known = if x == y { known.clone() } else { None };
+                    Value::Boxed { cell: join_atoms(*x, *y, joined), ty: ty.clone(), known }
+                }
                 _ => gradus_source::bug!("the sides of a branch have different structure"),
             })
         })
@@ -131,7 +163,21 @@ impl<'a> Lowering<'a> {
                             *joined = chosen.into_inner();
                             Value::Array(Rc::new(part))
                         }
-                        Value::Function(_) => return self.refuse(Reason::UnknownFunction, span),
+                        Value::Function(function) => {
+                            let ty = self.function_type(function);
+                            let leaf = Type::boxed(self.closure_shape(&ty));
+                            let cell = one_sided(Side::Function(function.clone()), leaf, first, joined).into();
+                            Value::Closure { cell, ty }
+                        }
+                        Value::Closure { cell, ty } => {
+                            let cell = one_sided(Side::Atom(*cell), cell.ty(), first, joined).into();
+                            Value::Closure { cell, ty: ty.clone() }
+                        }
+                        Value::Text(atom) => Value::Text(one_sided(Side::Atom(*atom), atom.ty(), first, joined).into()),
+                        Value::Boxed { cell, ty, .. } => {
+                            let cell = one_sided(Side::Atom(*cell), cell.ty(), first, joined).into();
+                            Value::Boxed { cell, ty: ty.clone(), known: None }
+                        }
                     })
                 })
             })
@@ -147,32 +193,64 @@ impl<'a> Lowering<'a> {
         span: Span,
         body: OnArm<'_, 'a>,
     ) -> Lowered<Value> {
-        let (tag, fields) = self.constructor(value);
-        self.arms(tag, &fields, arms, default, span, body)
+        let matched = self.matched(value, span)?;
+        self.arms(&matched, arms, default, span, body)
     }
 
-    /// The tag and fields of what is matched; a record has one constructor.
-    pub(super) fn constructor(&mut self, value: Value) -> (Atom, Rc<[Option<Vec<Value>>]>) {
-        match value {
-            Value::Variant { tag, fields } => (tag, fields),
-            Value::Tuple(items) => (Atom::Int(0), vec![Some(items.to_vec())].into()),
+    /// What is matched; a record has one constructor.
+    fn matched(&mut self, value: Value, span: Span) -> Lowered<Matched> {
+        Ok(match value {
+            Value::Variant { tag, fields } => Matched::Known { tag, fields },
+            Value::Tuple(items) => Matched::Known { tag: Atom::Int(0), fields: vec![Some(items.to_vec())].into() },
+            Value::Boxed { known: Some((tag, fields)), ty, .. } => {
+                let mut all = vec![None; self.constructors(&ty, span)?.len()];
+                all[tag] = Some(fields.to_vec());
+                Matched::Known { tag: Atom::Int(tag as i64), fields: all.into() }
+            }
+            Value::Boxed { cell, ty, known: None } => {
+                // With one constructor there is nothing to choose.
+                let tag = if self.constructors(&ty, span)?.len() == 1 { Atom::Int(0) } else { self.b.tag(cell) };
+                Matched::Boxed { cell, tag }
+            }
             _ => gradus_source::bug!("a match on something that has no constructor"),
-        }
+        })
+    }
+
+    /// The fields of a box that is known to have the tag.
+    pub(super) fn fields_of(&mut self, cell: Atom, tag: usize, types: &[CoreType], span: Span) -> Lowered<Vec<Value>> {
+        let Some(shape) = cell.ty().shape() else { gradus_source::bug!("the fields of something that is no box") };
+        let leaves = self.module.fields(shape, tag).to_vec();
+        let mut atoms = self.b.unpack(&leaves, cell, tag).into_iter();
+        types.iter().map(|ty| self.unflatten(ty, &mut atoms, span)).collect()
+    }
+
+    fn bound(&mut self, matched: &Matched, arm: &Arm, span: Span) -> Lowered<Bound> {
+        let values = match matched {
+            Matched::Known { fields, .. } => fields.get(arm.tag).and_then(|f| f.clone()).unwrap_or_default(),
+            Matched::Boxed { cell, .. } => {
+                let types: Vec<CoreType> = arm.vars.iter().map(|(_, t)| t.clone()).collect();
+                self.fields_of(*cell, arm.tag, &types, span)?
+            }
+        };
+        Ok(arm.vars.iter().zip(values).map(|((v, t), x)| (v.clone(), t.clone(), x)).collect())
     }
 
     fn arms(
         &mut self,
-        tag: Atom,
-        fields: &Rc<[Option<Vec<Value>>]>,
+        matched: &Matched,
         arms: &[Arm],
         default: Option<&Term>,
         span: Span,
         body: OnArm<'_, 'a>,
     ) -> Lowered<Value> {
+        let tag = match matched {
+            Matched::Known { tag, .. } | Matched::Boxed { tag, .. } => *tag,
+        };
         // Constructors that were never built cannot occur.
-        let possible = |arm: &&Arm| match tag {
-            Atom::Int(known) => known == arm.tag as i64,
-            _ => fields.get(arm.tag).is_some_and(|f| f.is_some()),
+        let possible = |arm: &&Arm| match (tag, matched) {
+            (Atom::Int(known), _) => known == arm.tag as i64,
+            (_, Matched::Known { fields, .. }) => fields.get(arm.tag).is_some_and(|f| f.is_some()),
+            (_, Matched::Boxed { .. }) => true,
         };
         let arms: Vec<&Arm> = arms.iter().filter(possible).collect();
         let Some((arm, rest)) = arms.split_first() else {
@@ -181,21 +259,21 @@ impl<'a> Lowering<'a> {
                 None => gradus_source::bug!("a match without a possible arm"),
             };
         };
-        let bound = |arm: &Arm| -> Vec<(gradus_core::Var, Value)> {
-            let values = fields.get(arm.tag).and_then(|f| f.clone()).unwrap_or_default();
-            arm.vars.iter().map(|(v, _)| v.clone()).zip(values).collect()
-        };
         let last = rest.is_empty() && default.is_none();
         if last || matches!(tag, Atom::Int(_)) {
-            return body(self, &arm.body, bound(arm));
+            let bound = self.bound(matched, arm, span)?;
+            return body(self, &arm.body, bound);
         }
         let here = self.b.scalar(Prim::Equal, &[tag, Atom::Int(arm.tag as i64)]);
         let rest: Vec<Arm> = rest.iter().map(|a| (*a).clone()).collect();
-        let bound = bound(arm);
         // Both sides need the one continuation, one after the other.
         let body = std::cell::RefCell::new(body);
-        self.choose(here, span, &mut |s| (*body.borrow_mut())(s, &arm.body, bound.clone()), &mut |s| {
-            s.arms(tag, fields, &rest, default, span, &mut |s, t, b| (*body.borrow_mut())(s, t, b))
+        let mut first = |s: &mut Self| {
+            let bound = s.bound(matched, arm, span)?;
+            (*body.borrow_mut())(s, &arm.body, bound)
+        };
+        self.choose(here, span, &mut first, &mut |s| {
+            s.arms(matched, &rest, default, span, &mut |s, t, b| (*body.borrow_mut())(s, t, b))
         })
     }
 }
@@ -208,6 +286,14 @@ fn join_atoms(a: Atom, b: Atom, joined: &mut Joined) -> Atom {
     let var = Var::fresh(name, a.ty());
     joined.push((var, Side::Atom(a), Side::Atom(b)));
     var.into()
+}
+
+fn function_side(value: &Value) -> Side {
+    match value {
+        Value::Function(function) => Side::Function(function.clone()),
+        Value::Closure { cell, .. } => Side::Atom(*cell),
+        _ => gradus_source::bug!("the side of a branch is no function"),
+    }
 }
 
 fn one_sided(side: Side, ty: Type, first: bool, joined: &mut Joined) -> Var {
@@ -240,6 +326,13 @@ fn join_parts(a: &Part, b: &Part, joined: &mut Joined) -> Part {
                 .collect(),
         },
         (Part::Array(x), Part::Array(y)) => Part::Array(Box::new(join_parts(x, y, joined))),
+        (Part::Boxed { view: x, ty }, Part::Boxed { view: y, .. }) => {
+            Part::Boxed { view: views(x, y, joined), ty: ty.clone() }
+        }
+        (Part::Wrapped { view: x, ty }, Part::Wrapped { view: y, .. }) => {
+            Part::Wrapped { view: views(x, y, joined), ty: ty.clone() }
+        }
+        (Part::Counted(x), Part::Counted(y)) => Part::Counted(views(x, y, joined)),
         _ => gradus_source::bug!("the sides of a branch have arrays of different structure"),
     }
 }

@@ -3,17 +3,21 @@
 
 use super::value::{Function, Value};
 use super::{Lowered, Lowering};
-use crate::flow::{Atom, Block, Builder, Failure, Op, Type as Leaf, Var};
+use crate::flow::{Atom, Block, Builder, Failure, FunctionId, Op, ShapeId, Type as Leaf, Var};
 use crate::refusal::Reason;
 use crate::{adjoint, tangent};
 use gradus_core::{DeriveOp, Prim, Type};
 use gradus_source::Span;
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// The order up to which Taylor coefficients are compiled: each derivative at most doubles the code.
+const HIGHEST_TAYLOR: i64 = 6;
+
 /// A function applied at a point, as a block of its own.
 struct Applied {
-    /// For each leaf of the point: the variable that stands for it in the block, if it is real.
+    /// For each leaf of the point: the variable that stands for it in the block, if it can have a derivative.
     point: Vec<(Atom, Option<Var>)>,
     block: Block,
     /// The function's value, in terms of the block's variables.
@@ -58,7 +62,17 @@ impl Lowering<'_> {
             (DeriveOp::Hvp, [f, x, v]) => self.hvp(f, x, v, &a, span),
             (DeriveOp::Jacobian, [f, x]) => self.jacobian(f, x, (&a, &b), span),
             (DeriveOp::Hessian, [f, x]) => self.hessian(f, x, &a, span),
-            (DeriveOp::Taylor, _) => self.refuse(Reason::Derivative("taylor"), span),
+            (DeriveOp::Taylor, [order, f, x]) => match self.leaf(order) {
+                Atom::Int(order) if order < 0 => {
+                    self.b.check(Atom::Bool(false), Failure::Count);
+                    self.array_literal(&Type::Real, &[], span)
+                }
+                Atom::Int(order) if order <= HIGHEST_TAYLOR => self.taylor(order as usize, f, x, span),
+                _ => self.refuse(
+                    Reason::Derivative("`taylor` of a high order, or one that is only known at run time"),
+                    span,
+                ),
+            },
             _ => gradus_source::bug!("{op:?} with {} arguments", args.len()),
         }
     }
@@ -68,8 +82,10 @@ impl Lowering<'_> {
         let leaves = self.flatten(x, types.0, span)?;
         let mut point = Vec::new();
         for leaf in leaves {
-            let var =
-                leaf.ty().is_real().then(|| Var::fresh(leaf.var().map_or_else(|| "x".into(), |v| v.name), leaf.ty()));
+            let var = leaf
+                .ty()
+                .may_be_active()
+                .then(|| Var::fresh(leaf.var().map_or_else(|| "x".into(), |v| v.name), leaf.ty()));
             if let Some(var) = var {
                 self.b.bind(vec![var], Op::Copy { value: leaf });
             }
@@ -89,16 +105,15 @@ impl Lowering<'_> {
     }
 
     /// A value in the shape of the point, with these for its reals.
-    fn in_point(&self, applied: &Applied, reals: Vec<Atom>, span: Span) -> Lowered<Value> {
+    fn in_point(&mut self, applied: &Applied, reals: Vec<Atom>, span: Span) -> Lowered<Value> {
         let mut reals = reals.into_iter();
-        let leaves: Vec<Atom> = applied
-            .point
-            .iter()
-            .map(|(leaf, var)| match var {
-                Some(_) => reals.next().unwrap_or(*leaf),
+        let mut leaves = Vec::new();
+        for (leaf, var) in &applied.point {
+            leaves.push(match var.and_then(|_| reals.next()) {
+                Some(real) => self.rebuild_leaf(*leaf, real, span)?,
                 None => *leaf,
-            })
-            .collect();
+            });
+        }
         self.unflatten(&applied.types.0, &mut leaves.into_iter(), span)
     }
 
@@ -126,22 +141,36 @@ impl Lowering<'_> {
     fn vjp(&mut self, f: &Value, x: &Value, dy: &Value, types: (&Type, &Type), span: Span) -> Lowered<(Value, Value)> {
         let seeds = self.flatten(dy, types.1, span)?;
         let applied = self.applied(f, x, types, span)?;
+        let mut projections = FxHashMap::default();
+        for shape in seeds.iter().filter_map(|a| a.ty().shape()) {
+            let function = self.project_function(shape, span)?;
+            projections.insert(shape, (function, self.module.linear(shape)));
+        }
         let seed = |b: &mut Builder, values: &[Atom]| {
             let pairs = values.iter().zip(&seeds);
-            pairs.map(|(value, seed)| value.ty().is_real().then(|| shaped(b, *seed, *value))).collect()
+            let active = |value: &Atom| value.ty().may_be_active();
+            pairs.map(|(value, seed)| active(value).then(|| shaped(b, *seed, *value, &projections))).collect()
         };
         let (values, adjs) = self.reverse(&applied, seed, span);
         let gradient = self.in_point(&applied, adjs, span)?;
         Ok((self.unflatten(types.1, &mut values.into_iter(), span)?, gradient))
     }
 
-    fn jvp(&mut self, f: &Value, x: &Value, dx: &Value, types: (&Type, &Type), span: Span) -> Lowered<(Value, Value)> {
+    pub(super) fn jvp(
+        &mut self,
+        f: &Value,
+        x: &Value,
+        dx: &Value,
+        types: (&Type, &Type),
+        span: Span,
+    ) -> Lowered<(Value, Value)> {
         let tangents = self.flatten(dx, types.0, span)?;
         let applied = self.applied(f, x, types, span)?;
         let mut inputs = Vec::new();
         for ((_, var), tangent) in applied.point.iter().zip(tangents) {
             if let Some(var) = var {
-                inputs.push((*var, shaped(&mut self.b, tangent, (*var).into())));
+                let tangent = self.project_leaf(tangent, (*var).into(), span)?;
+                inputs.push((*var, tangent));
             }
         }
         let block = applied.block.clone();
@@ -149,10 +178,14 @@ impl Lowering<'_> {
         self.b.span = span;
         let mut leaves = Vec::new();
         for (value, tan) in values.iter().zip(tans) {
-            leaves.push(match tan {
-                Some(tan) => tan,
-                None if value.ty().is_real() => self.b.zeros_like(*value),
-                None => *value,
+            leaves.push(if value.ty().may_be_active() {
+                let tan = match tan {
+                    Some(tan) => tan,
+                    None => self.b.linear_zeros_like(&mut self.module, *value),
+                };
+                self.rebuild_leaf(*value, tan, span)?
+            } else {
+                *value
             });
         }
         let tangent = self.unflatten(types.1, &mut leaves.into_iter(), span)?;
@@ -177,7 +210,7 @@ impl Lowering<'_> {
     /// columns forwards.
     fn jacobian(&mut self, f: &Value, x: &Value, types: (&Type, &Type), span: Span) -> Lowered<Value> {
         if !self.reals_in_order(types.0, span)? || !self.reals_in_order(types.1, span)? {
-            return self.refuse(Reason::Derivative("jacobian over arrays of structures or variants"), span);
+            return self.jacobian_in_order(f, x, types, span);
         }
         let arrays = |leaves: Vec<Leaf>| leaves.iter().any(|l| l.is_array());
         let by_rows = !arrays(self.leaves(types.1, span)?) && arrays(self.leaves(types.0, span)?);
@@ -232,7 +265,7 @@ impl Lowering<'_> {
     }
 
     /// The number of reals in leaves.
-    fn count_reals(&mut self, leaves: &[Atom]) -> Atom {
+    pub(super) fn count_reals(&mut self, leaves: &[Atom]) -> Atom {
         let mut total = Atom::Int(0);
         for leaf in leaves.iter().filter(|a| a.ty().is_real()) {
             let count = self.size(*leaf);
@@ -241,7 +274,7 @@ impl Lowering<'_> {
         total
     }
 
-    fn size(&mut self, leaf: Atom) -> Atom {
+    pub(super) fn size(&mut self, leaf: Atom) -> Atom {
         let mut size = Atom::Int(1);
         if let Atom::Var(array) = leaf {
             for dim in self.b.dims(array) {
@@ -252,7 +285,7 @@ impl Lowering<'_> {
     }
 
     /// Leaves of the same shape that are 1 at real number `at` and 0 elsewhere.
-    fn one_hot(&mut self, leaves: &[Atom], at: Atom) -> Vec<Atom> {
+    pub(super) fn one_hot(&mut self, leaves: &[Atom], at: Atom) -> Vec<Atom> {
         let mut rest = at;
         let mut seeds = Vec::new();
         for leaf in leaves {
@@ -327,8 +360,24 @@ impl Lowering<'_> {
     }
 }
 
-/// The seed, after checking that it has the shape of the value.
-fn shaped(b: &mut Builder, seed: Atom, value: Atom) -> Atom {
+/// The seed as an adjoint, after checking that it has the shape of the value.
+fn shaped(b: &mut Builder, seed: Atom, value: Atom, projections: &FxHashMap<ShapeId, (FunctionId, ShapeId)>) -> Atom {
+    if let Some((project, linear)) = seed.ty().shape().and_then(|s| projections.get(&s)) {
+        if let Atom::Var(array) = seed.var().filter(|v| v.ty.is_array()).map_or(Atom::Int(0), Atom::Var) {
+            let (n, m) = (b.dim(array, 0), value.var().map_or(Atom::Int(0), |v| b.dim(v, 0)));
+            let same = b.scalar(Prim::Equal, &[n, m]);
+            b.check(same, Failure::Shape);
+            let i = Var::fresh("i", Leaf::INT);
+            b.push();
+            let (s, v) = (b.get(seed, vec![i.into()]), b.get(value, vec![i.into()]));
+            let element = shaped(b, s, v, projections);
+            let body = b.pop(vec![element]);
+            return b.for_loop(i, n, Vec::new(), body)[0];
+        }
+        let linear = Var::fresh("seed", Leaf::boxed(*linear));
+        b.bind(vec![linear], Op::Call { function: *project, args: vec![seed, value] });
+        return linear.into();
+    }
     if let (Atom::Var(s), Atom::Var(v)) = (seed, value) {
         for axis in 0..v.ty.rank {
             let (n, m) = (b.dim(s, axis), b.dim(v, axis));

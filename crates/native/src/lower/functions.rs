@@ -4,7 +4,7 @@
 use super::calls::Parts;
 use super::value::{Function as Known, Group, Recursive, Value};
 use super::{Lowered, Lowering};
-use crate::flow::walk::{for_each_binder, free_vars, Renaming};
+use crate::flow::walk::{callees, for_each_binder, free_vars, Renaming};
 use crate::flow::{self, Atom, Block, Builder, FunctionId, Name, Op, Var};
 use crate::refusal::Reason;
 use gradus_core::traverse::with_stack;
@@ -24,6 +24,8 @@ pub(super) struct Functions {
     active: Vec<FunctionId>,
     /// Functions whose bodies are complete but for the captured variables.
     waiting: Vec<FunctionId>,
+    /// Functions that may take more than their arguments: which, is known when they are finished.
+    capturing: FxHashSet<FunctionId>,
     /// What finished functions take besides their arguments.
     captured: FxHashMap<FunctionId, Vec<Var>>,
     /// Definitions of functions that `prepare` has been through.
@@ -43,17 +45,23 @@ enum Identity {
 
 impl Key {
     fn same(&self, other: &Key) -> bool {
-        let function = match (&self.function, &other.function) {
+        self.same_function(other) && self.args.iter().zip(&other.args).all(same_arg)
+    }
+
+    fn same_function(&self, other: &Key) -> bool {
+        match (&self.function, &other.function) {
             (Identity::Global(a), Identity::Global(b)) => a == b,
             (Identity::Local(a, i), Identity::Local(b, j)) => Rc::ptr_eq(a, b) && i == j,
             (Identity::Global(_) | Identity::Local(..), _) => false,
-        };
-        let same_arg = |(a, b): (&Option<Rc<Known>>, &Option<Rc<Known>>)| match (a, b) {
-            (Some(a), Some(b)) => Rc::ptr_eq(a, b),
-            (None, None) => true,
-            (Some(_) | None, _) => false,
-        };
-        function && self.args.iter().zip(&other.args).all(same_arg)
+        }
+    }
+}
+
+fn same_arg((a, b): (&Option<Rc<Known>>, &Option<Rc<Known>>)) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => Rc::ptr_eq(a, b),
+        (None, None) => true,
+        (Some(_) | None, _) => false,
     }
 }
 
@@ -74,17 +82,33 @@ impl Lowering<'_> {
             Recursive::Global { global, .. } => Identity::Global(global.clone()),
             Recursive::Local { group, member } => Identity::Local(group.clone(), *member),
         };
-        let key = Key { function, args: args.iter().map(known).collect() };
+        let mut key = Key { function, args: args.iter().map(known).collect() };
+        // A function that leads back to itself with other functions than before would make ever new copies: these become closures.
+        let again = |(k, id): &&(Key, FunctionId)| self.functions.active.contains(id) && k.same_function(&key);
+        if let Some((before, _)) = self.functions.table.iter().rev().find(again) {
+            let same: Vec<bool> = before.args.iter().zip(&key.args).map(same_arg).collect();
+            if same.contains(&false) {
+                key.args.iter_mut().zip(same).filter(|(_, same)| !same).for_each(|(arg, _)| *arg = None);
+            }
+        }
         let mut leaves = Vec::new();
-        for (value, (_, ty)) in args.iter().zip(&parts.params) {
-            if known(value).is_none() {
+        for ((value, (_, ty)), known) in args.iter().zip(&parts.params).zip(&key.args) {
+            if known.is_none() {
                 leaves.extend(self.flatten(value, ty, span)?);
             }
+        }
+        let constants = match &key.function {
+            Identity::Global(_) => self.split_constants(std::slice::from_ref(&parts.body), span)?,
+            Identity::Local(..) => Default::default(),
+        };
+        for (global, ty) in &constants.0 {
+            let value = self.global(global, span)?;
+            leaves.extend(self.flatten(&value, ty, span)?);
         }
         let found = self.functions.table.iter().find(|(k, _)| k.same(&key)).map(|(_, id)| *id);
         let id = match found {
             Some(id) => id,
-            None => self.lower_function(recursive, key, parts, &args, span)?,
+            None => self.lower_function(recursive, key, parts, &args, constants, span)?,
         };
         self.b.span = span;
         let results: Vec<Var> = self.module.function(id).results.iter().map(|ty| Var::fresh("r", *ty)).collect();
@@ -99,9 +123,18 @@ impl Lowering<'_> {
         key: Key,
         parts: &Parts,
         args: &[Value],
+        constants: (Vec<(Global, Type)>, FxHashMap<Global, Lowered<Value>>),
         span: Span,
     ) -> Lowered<FunctionId> {
-        if self.functions.active.len() > PENDING {
+        let instances = |global: &Global| {
+            let waits = |(key, id): &&(Key, FunctionId)| {
+                self.functions.active.contains(id)
+                    && matches!(&key.function, Identity::Global(g) if g != global && super::same_name(g, global))
+            };
+            self.functions.table.iter().filter(waits).count()
+        };
+        let unbounded = matches!(&key.function, Identity::Global(g) if instances(g) > super::INSTANCES);
+        if unbounded || self.functions.active.len() > PENDING {
             return self.refuse(Reason::Unbounded, span);
         }
         let name = match recursive {
@@ -111,34 +144,53 @@ impl Lowering<'_> {
         };
         let mut params = Vec::new();
         let mut env = parts.env.clone();
-        for (value, (var, ty)) in args.iter().zip(&parts.params) {
-            let inner = match value {
-                Value::Function(_) => value.clone(),
-                _ => {
-                    let leaves = self.leaves(ty, span)?;
-                    let vars: Vec<Var> = leaves.into_iter().map(|l| Var::fresh(&*var.name, l)).collect();
-                    params.extend(vars.clone());
-                    self.unflatten(ty, &mut vars.into_iter().map(Atom::Var), span)?
-                }
+        for ((value, (var, ty)), known) in args.iter().zip(&parts.params).zip(&key.args) {
+            let inner = match known {
+                Some(_) => value.clone(),
+                None => self.parameter(&var.name, ty, &mut params, span)?,
             };
-            env = env.with(var, inner);
+            env = env.with(var, ty, inner);
+        }
+        let mut inside = constants.1;
+        let own_constants = matches!(key.function, Identity::Global(_));
+        for (global, ty) in &constants.0 {
+            let value = self.parameter("c", ty, &mut params, span)?;
+            inside.insert(global.clone(), Ok(value));
         }
         let results = self.leaves(&parts.result, span)?;
         let id = FunctionId(self.module.functions.len());
-        self.module.functions.push(flow::Function { name, params, results, body: Block::default(), rule: None });
+        self.module.functions.push(flow::Function { name, params, results, body: Block::unfinished(), rule: None });
+        let closed = |f: &Rc<Known>| super::heap::is_closed(&Value::Function(f.clone()));
+        if !own_constants || !key.args.iter().flatten().all(closed) {
+            self.functions.capturing.insert(id);
+        }
         self.functions.table.push((key, id));
         self.functions.active.push(id);
         let outer = std::mem::replace(&mut self.b, Builder::new());
+        let outer_constants = self.constants.clone();
+        if own_constants {
+            self.constants = inside;
+        }
+        let applying = std::mem::take(&mut self.applying);
         let body = self.eval(&parts.body, &env).and_then(|value| {
             let results = self.flatten(&value, &parts.result, span)?;
             Ok(self.b.pop(results))
         });
+        self.applying = applying;
+        self.constants = outer_constants;
         self.b = outer;
         self.functions.active.pop();
         self.module.functions[id.0].body = body?;
         self.functions.waiting.push(id);
         self.finish_functions();
         Ok(id)
+    }
+
+    /// New parameters for a value of a type.
+    fn parameter(&mut self, name: &str, ty: &Type, params: &mut Vec<Var>, span: Span) -> Lowered<Value> {
+        let vars: Vec<Var> = self.leaves(ty, span)?.into_iter().map(|l| Var::fresh(name, l)).collect();
+        params.extend(vars.clone());
+        self.unflatten(ty, &mut vars.into_iter().map(Atom::Var), span)
     }
 
     /// Finishes the waiting functions that do not lead to one that is still being lowered.
@@ -216,9 +268,12 @@ impl Lowering<'_> {
         found
     }
 
-    /// Whether a block calls a function whose body is not yet complete, so that it has no derivative yet.
+    /// Whether a block calls a function of which it is not yet known what it takes, so that it has no derivative yet.
     pub(super) fn calls_unfinished(&self, block: &Block) -> bool {
-        let unfinished = |id: &FunctionId| self.functions.active.contains(id) || self.functions.waiting.contains(id);
+        let unfinished = |id: &FunctionId| {
+            let open = self.functions.active.contains(id) || self.functions.waiting.contains(id);
+            open && self.functions.capturing.contains(id)
+        };
         self.reachable(block).iter().any(unfinished)
     }
 
@@ -265,17 +320,6 @@ impl Lowering<'_> {
             _ => false,
         }
     }
-}
-
-fn callees(block: &Block, found: &mut Vec<FunctionId>) {
-    with_stack(|| {
-        for stmt in &block.stmts {
-            if let Op::Call { function, .. } = &stmt.op {
-                found.push(*function);
-            }
-            stmt.op.blocks().iter().for_each(|(b, _)| callees(b, found));
-        }
-    })
 }
 
 fn pass_captured(block: &mut Block, captured: &FxHashMap<FunctionId, Vec<Var>>) {

@@ -2,11 +2,12 @@
 
 use super::value::{Part, Value, View};
 use super::{Lowered, Lowering};
-use crate::flow::{Atom, Failure, Type as Leaf};
+use crate::flow::{Atom, Failure, Scalar, Type as Leaf};
 use crate::refusal::Reason;
 use gradus_core::traverse::with_stack;
-use gradus_core::{Type, TypeBody};
+use gradus_core::{Type, TypeBody, TypeName};
 use gradus_source::Span;
+use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
 /// The fields of a declared type at its arguments.
@@ -16,7 +17,7 @@ pub enum Shape {
 }
 
 impl Lowering<'_> {
-    /// The constructors of a declared type that is not recursive.
+    /// The constructors of a declared type.
     pub(super) fn shape(&self, ty: &Type, span: Span) -> Lowered<Shape> {
         let Type::Named(name, args) = ty else {
             gradus_source::bug!("the shape of a type that was not declared");
@@ -31,110 +32,150 @@ impl Lowering<'_> {
         })
     }
 
-    /// The flow types of a type's leaves, in order.
-    pub(crate) fn leaves(&self, ty: &Type, span: Span) -> Lowered<Vec<Leaf>> {
-        let mut leaves = Vec::new();
-        self.add_leaves(ty, span, &mut Vec::new(), &mut leaves)?;
-        match leaves.iter().find(|l| l.rank > Leaf::MAX_RANK) {
-            Some(leaf) => self.refuse(Reason::Rank(leaf.rank as usize), span),
-            None => Ok(leaves),
-        }
-    }
-
-    fn add_leaves(&self, ty: &Type, span: Span, inside: &mut Vec<Type>, leaves: &mut Vec<Leaf>) -> Lowered<()> {
-        with_stack(|| match ty {
-            Type::Real | Type::Int | Type::Bool => {
-                leaves.push(match ty {
-                    Type::Real => Leaf::REAL,
-                    Type::Int => Leaf::INT,
-                    _ => Leaf::BOOL,
-                });
-                Ok(())
-            }
-            // A string cannot be looked into, so nothing of it is kept; making one is refused.
-            Type::Unit | Type::String => Ok(()),
-            Type::Tuple(parts) => parts.iter().try_for_each(|t| self.add_leaves(t, span, inside, leaves)),
-            Type::Named(..) => {
-                if inside.contains(ty) {
-                    return self.refuse(Reason::Type(gradus_core::print::print_type(ty)), span);
-                }
-                inside.push(ty.clone());
-                match self.shape(ty, span)? {
-                    Shape::Record(fields) => {
-                        fields.iter().try_for_each(|t| self.add_leaves(t, span, inside, leaves))?;
-                    }
-                    Shape::Variant(constructors) => {
-                        leaves.push(Leaf::INT);
-                        for field in constructors.iter().flatten() {
-                            self.add_leaves(field, span, inside, leaves)?;
-                        }
-                    }
-                }
-                inside.pop();
-                Ok(())
-            }
-            Type::Array(element) => {
-                let start = leaves.len();
-                self.add_leaves(element, span, inside, leaves)?;
-                if self.variant_with_arrays(element, span)? {
-                    return self.refuse(Reason::IrregularElement, span);
-                }
-                for leaf in &mut leaves[start..] {
-                    *leaf = leaf.in_array();
-                }
-                Ok(())
-            }
-            Type::Fun(_) | Type::Var(_) => self.refuse(Reason::Type(gradus_core::print::print_type(ty)), span),
+    /// The fields of each constructor; a record has one.
+    pub(super) fn constructors(&self, ty: &Type, span: Span) -> Lowered<Vec<Vec<Type>>> {
+        Ok(match self.shape(ty, span)? {
+            Shape::Record(fields) => vec![fields],
+            Shape::Variant(constructors) => constructors,
         })
     }
 
-    /// Whether a variant inside has arrays in its fields: then elements of an array would have rows of different length.
-    fn variant_with_arrays(&self, ty: &Type, span: Span) -> Lowered<bool> {
-        Ok(match ty {
-            Type::Tuple(parts) => {
-                let mut any = false;
-                for part in parts.iter() {
-                    any |= self.variant_with_arrays(part, span)?;
+    /// Whether a declared type can contain itself, so that its values live on the heap.
+    pub(crate) fn is_boxed(&self, name: &TypeName) -> bool {
+        if let Some(known) = self.heap.recursive.borrow().get(name) {
+            return *known;
+        }
+        fn mentions(ty: &Type, found: &mut Vec<TypeName>) {
+            with_stack(|| match ty {
+                Type::Named(name, args) => {
+                    found.push(name.clone());
+                    args.iter().for_each(|t| mentions(t, found));
                 }
-                any
+                Type::Tuple(parts) => parts.iter().for_each(|t| mentions(t, found)),
+                Type::Array(element) => mentions(element, found),
+                Type::Fun(ft) => {
+                    mentions(&ft.0, found);
+                    mentions(&ft.1, found);
+                }
+                Type::Real | Type::Int | Type::Bool | Type::String | Type::Unit | Type::Var(_) => {}
+            })
+        }
+        let direct = |name: &TypeName| {
+            let mut found = Vec::new();
+            match self.types.get(name).map(|d| &d.body) {
+                Some(TypeBody::Record(fields)) => fields.iter().for_each(|(_, t)| mentions(t, &mut found)),
+                Some(TypeBody::Variant(constructors)) => {
+                    constructors.iter().flat_map(|(_, ts)| ts).for_each(|t| mentions(t, &mut found))
+                }
+                None => {}
             }
-            Type::Named(..) => match self.shape(ty, span)? {
-                Shape::Record(fields) => {
-                    let mut any = false;
-                    for field in &fields {
-                        any |= self.variant_with_arrays(field, span)?;
+            found
+        };
+        let mut next = direct(name);
+        let mut seen: FxHashSet<TypeName> = FxHashSet::default();
+        let mut recursive = false;
+        while let Some(other) = next.pop() {
+            recursive |= other == *name;
+            if seen.insert(other.clone()) {
+                next.extend(direct(&other));
+            }
+        }
+        self.heap.recursive.borrow_mut().insert(name.clone(), recursive);
+        recursive
+    }
+
+    /// The flow types of a type's leaves, in order.
+    pub(crate) fn leaves(&mut self, ty: &Type, span: Span) -> Lowered<Vec<Leaf>> {
+        with_stack(|| {
+            Ok(match ty {
+                Type::Real => vec![Leaf::REAL],
+                Type::Int => vec![Leaf::INT],
+                Type::Bool => vec![Leaf::BOOL],
+                Type::Unit => Vec::new(),
+                Type::String => vec![Leaf::array(Scalar::Int, 1)],
+                Type::Tuple(parts) => self.all_leaves(parts, span)?,
+                Type::Named(name, _) if self.is_boxed(name) => vec![Leaf::boxed(self.cell_shape(ty, span)?)],
+                Type::Named(..) => match self.shape(ty, span)? {
+                    Shape::Record(fields) => self.all_leaves(&fields, span)?,
+                    Shape::Variant(constructors) => {
+                        let mut leaves = vec![Leaf::INT];
+                        leaves.extend(self.all_leaves(&constructors.concat(), span)?);
+                        leaves
                     }
-                    any
-                }
-                Shape::Variant(constructors) => {
-                    let mut any = false;
-                    for field in constructors.iter().flatten() {
-                        any |= self.leaves(field, span)?.iter().any(|l| l.is_array());
+                },
+                Type::Array(element) => {
+                    let mut leaves = self.element_leaves(element, span)?;
+                    if leaves.is_empty() {
+                        leaves.push(Leaf::BOOL);
                     }
-                    any
+                    leaves.into_iter().map(Leaf::in_array).collect()
                 }
+                Type::Fun(_) => vec![Leaf::boxed(self.closure_shape(ty))],
+                Type::Var(_) => return self.refuse(Reason::Type(gradus_core::print::print_type(ty)), span),
+            })
+        })
+    }
+
+    fn all_leaves(&mut self, types: &[Type], span: Span) -> Lowered<Vec<Leaf>> {
+        let mut leaves = Vec::new();
+        for ty in types {
+            leaves.extend(self.leaves(ty, span)?);
+        }
+        Ok(leaves)
+    }
+
+    /// The same for an element of an array: what may differ in shape from element to element is a box.
+    fn element_leaves(&mut self, ty: &Type, span: Span) -> Lowered<Vec<Leaf>> {
+        if self.is_wrapped(ty, span)? {
+            return Ok(vec![Leaf::boxed(self.wrapper_shape(ty, span)?)]);
+        }
+        let parts = match ty {
+            Type::Tuple(parts) => parts.to_vec(),
+            Type::Named(name, _) if !self.is_boxed(name) => match self.shape(ty, span)? {
+                Shape::Record(fields) => fields,
+                Shape::Variant(_) => return self.leaves(ty, span),
             },
-            Type::Array(element) => self.variant_with_arrays(element, span)?,
-            Type::Real | Type::Int | Type::Bool | Type::Unit | Type::String | Type::Fun(_) | Type::Var(_) => false,
+            _ => return self.leaves(ty, span),
+        };
+        let mut leaves = Vec::new();
+        for part in &parts {
+            leaves.extend(self.element_leaves(part, span)?);
+        }
+        Ok(leaves)
+    }
+
+    /// Whether elements of a type are boxed in arrays although they are not elsewhere: strings, variants with arrays inside, and
+    /// what has more dimensions than arrays can have.
+    pub(crate) fn is_wrapped(&mut self, ty: &Type, span: Span) -> Lowered<bool> {
+        Ok(match ty {
+            Type::String => true,
+            Type::Named(name, _) if !self.is_boxed(name) => match self.shape(ty, span)? {
+                Shape::Record(_) => false,
+                Shape::Variant(_) => self.leaves(ty, span)?.iter().any(|l| l.is_array()),
+            },
+            Type::Array(_) => self.leaves(ty, span)?.iter().any(|l| l.rank >= Leaf::MAX_RANK),
+            _ => false,
         })
     }
 
     /// Whether the reals of a type stand in the same order in its leaves as in its text: not so for arrays of several reals,
     /// nor for variants, whose other constructors have leaves too.
-    pub(super) fn reals_in_order(&self, ty: &Type, span: Span) -> Lowered<bool> {
+    pub(super) fn reals_in_order(&mut self, ty: &Type, span: Span) -> Lowered<bool> {
         with_stack(|| {
-            let all = |types: &[Type]| -> Lowered<bool> {
-                types.iter().try_fold(true, |ok, t| Ok(ok && self.reals_in_order(t, span)?))
+            let all = |s: &mut Self, types: &[Type]| -> Lowered<bool> {
+                types.iter().try_fold(true, |ok, t| Ok(ok && s.reals_in_order(t, span)?))
             };
             Ok(match ty {
-                Type::Tuple(parts) => all(parts)?,
+                Type::Tuple(parts) => all(self, parts)?,
+                Type::Named(name, _) if self.is_boxed(name) => false,
                 Type::Named(..) => match self.shape(ty, span)? {
-                    Shape::Record(fields) => all(&fields)?,
+                    Shape::Record(fields) => all(self, &fields)?,
                     Shape::Variant(constructors) => constructors.iter().flatten().next().is_none(),
                 },
                 Type::Array(element) => {
-                    let reals = self.leaves(element, span)?.iter().filter(|l| l.is_real()).count();
-                    reals <= 1 && self.reals_in_order(element, span)?
+                    let leaves = self.leaves(ty, span)?;
+                    let reals = leaves.iter().filter(|l| l.may_be_active()).count();
+                    reals <= 1 && leaves.iter().all(|l| l.shape().is_none()) && self.reals_in_order(element, span)?
                 }
                 Type::Real | Type::Int | Type::Bool | Type::Unit | Type::String | Type::Fun(_) | Type::Var(_) => true,
             })
@@ -150,8 +191,12 @@ impl Lowering<'_> {
 
     fn flatten_into(&mut self, value: &Value, ty: &Type, span: Span, atoms: &mut Vec<Atom>) -> Lowered<()> {
         with_stack(|| match (value, ty) {
-            (Value::Leaf(atom), _) => {
+            (Value::Leaf(atom) | Value::Text(atom), _) => {
                 atoms.push(*atom);
+                Ok(())
+            }
+            (Value::Boxed { cell, .. } | Value::Closure { cell, .. }, _) => {
+                atoms.push(*cell);
                 Ok(())
             }
             (Value::Unit, _) => Ok(()),
@@ -189,11 +234,38 @@ impl Lowering<'_> {
                 }
                 Ok(())
             }
-            (Value::Function(_), _) => self.refuse(Reason::UnknownFunction, span),
+            (Value::Function(function), _) => {
+                let closure = self.reify(&function.clone(), span)?;
+                atoms.push(closure);
+                Ok(())
+            }
             (Value::Tuple(_) | Value::Variant { .. }, _) => {
                 gradus_source::bug!("a value does not have its type {}", gradus_core::print::print_type(ty))
             }
         })
+    }
+
+    /// The leaves of a value as an element of an array.
+    pub(super) fn flatten_element(&mut self, value: &Value, ty: &Type, span: Span) -> Lowered<Vec<Atom>> {
+        if self.is_wrapped(ty, span)? {
+            let fields = self.flatten(value, ty, span)?;
+            let shape = self.wrapper_shape(ty, span)?;
+            return Ok(vec![self.b.cell(shape, 0, fields)]);
+        }
+        let types = match ty {
+            Type::Tuple(parts) => parts.to_vec(),
+            Type::Named(name, _) if !self.is_boxed(name) => match self.shape(ty, span)? {
+                Shape::Record(fields) => fields,
+                Shape::Variant(_) => return self.flatten(value, ty, span),
+            },
+            _ => return self.flatten(value, ty, span),
+        };
+        let Value::Tuple(items) = value else { gradus_source::bug!("a tuple or record that has no parts") };
+        let mut atoms = Vec::new();
+        for (item, ty) in items.iter().zip(&types) {
+            atoms.extend(self.flatten_element(item, ty, span)?);
+        }
+        Ok(atoms)
     }
 
     /// The value of a type with these leaves.
@@ -205,7 +277,12 @@ impl Lowering<'_> {
             };
             Ok(match ty {
                 Type::Real | Type::Int | Type::Bool => Value::Leaf(next(atoms)),
-                Type::Unit | Type::String => Value::Unit,
+                Type::Unit => Value::Unit,
+                Type::String => Value::Text(next(atoms)),
+                Type::Fun(_) => Value::Closure { cell: next(atoms), ty: ty.clone() },
+                Type::Named(name, _) if self.is_boxed(name) => {
+                    Value::Boxed { cell: next(atoms), ty: ty.clone(), known: None }
+                }
                 Type::Tuple(parts) => Value::tuple(self.unflatten_all(parts, atoms, span)?),
                 Type::Named(..) => match self.shape(ty, span)? {
                     Shape::Record(fields) => Value::tuple(self.unflatten_all(&fields, atoms, span)?),
@@ -218,10 +295,8 @@ impl Lowering<'_> {
                         Value::Variant { tag, fields: fields.into() }
                     }
                 },
-                Type::Array(element) => Value::Array(Rc::new(self.part(element, atoms, span)?)),
-                Type::Fun(_) | Type::Var(_) => {
-                    return self.refuse(Reason::Type(gradus_core::print::print_type(ty)), span)
-                }
+                Type::Array(element) => Value::Array(Rc::new(self.array_part(element, atoms, span)?)),
+                Type::Var(_) => return self.refuse(Reason::Type(gradus_core::print::print_type(ty)), span),
             })
         })
     }
@@ -231,29 +306,45 @@ impl Lowering<'_> {
     }
 
     /// The structure of an array's elements, with arrays as leaves.
-    pub(super) fn part(&self, element: &Type, atoms: &mut dyn Iterator<Item = Atom>, span: Span) -> Lowered<Part> {
+    pub(super) fn array_part(
+        &self,
+        element: &Type,
+        atoms: &mut dyn Iterator<Item = Atom>,
+        span: Span,
+    ) -> Lowered<Part> {
+        let part = self.part(element, atoms, span)?;
+        if views(&part).is_empty() {
+            return Ok(Part::Counted(next_view(atoms)));
+        }
+        Ok(part)
+    }
+
+    fn part(&self, element: &Type, atoms: &mut dyn Iterator<Item = Atom>, span: Span) -> Lowered<Part> {
         with_stack(|| {
-            let view = |atoms: &mut dyn Iterator<Item = Atom>| match atoms.next() {
-                Some(Atom::Var(array)) => View { array, index: Vec::new() },
-                _ => gradus_source::bug!("an array with too few leaves"),
-            };
             let all = |types: &[Type], atoms: &mut dyn Iterator<Item = Atom>| {
                 types.iter().map(|t| self.part(t, atoms, span)).collect::<Lowered<Vec<Part>>>()
             };
+            if self.heap.wrappers.contains_key(element) {
+                return Ok(Part::Wrapped { view: next_view(atoms), ty: element.clone() });
+            }
             Ok(match element {
-                Type::Real | Type::Int | Type::Bool => Part::Leaf(view(atoms)),
-                Type::Unit | Type::String => Part::Unit,
+                Type::Real | Type::Int | Type::Bool => Part::Leaf(next_view(atoms)),
+                Type::Unit => Part::Unit,
                 Type::Tuple(parts) => Part::Tuple(all(parts, atoms)?),
+                Type::Fun(_) => Part::Boxed { view: next_view(atoms), ty: element.clone() },
+                Type::Named(name, _) if self.is_boxed(name) => {
+                    Part::Boxed { view: next_view(atoms), ty: element.clone() }
+                }
                 Type::Named(..) => match self.shape(element, span)? {
                     Shape::Record(fields) => Part::Tuple(all(&fields, atoms)?),
                     Shape::Variant(constructors) => {
-                        let tag = view(atoms);
+                        let tag = next_view(atoms);
                         let fields = constructors.iter().map(|ts| all(ts, atoms)).collect::<Lowered<Vec<_>>>()?;
                         Part::Variant { tag, fields }
                     }
                 },
-                Type::Array(inner) => Part::Array(Box::new(self.part(inner, atoms, span)?)),
-                Type::Fun(_) | Type::Var(_) => {
+                Type::Array(inner) => Part::Array(Box::new(self.array_part(inner, atoms, span)?)),
+                Type::String | Type::Var(_) => {
                     return self.refuse(Reason::Type(gradus_core::print::print_type(element)), span)
                 }
             })
@@ -281,6 +372,24 @@ impl Lowering<'_> {
                 Value::Variant { tag, fields: fields.into() }
             }
             Part::Array(inner) => Value::Array(Rc::new(map_views(inner, &at))),
+            Part::Boxed { view, ty } => {
+                let cell = self.whole(&at(view));
+                match ty {
+                    Type::Fun(_) => Value::Closure { cell, ty: ty.clone() },
+                    _ => Value::Boxed { cell, ty: ty.clone(), known: None },
+                }
+            }
+            Part::Wrapped { view, ty } => {
+                let cell = self.whole(&at(view));
+                let Some(shape) = cell.ty().shape() else { gradus_source::bug!("a wrapped element that is no box") };
+                let types = self.module.fields(shape, 0).to_vec();
+                let leaves = self.b.unpack(&types, cell, 0);
+                match self.unflatten(ty, &mut leaves.into_iter(), self.b.span) {
+                    Ok(value) => value,
+                    Err(_) => gradus_source::bug!("a wrapped element of a type that was refused"),
+                }
+            }
+            Part::Counted(_) => Value::Unit,
         }
     }
 
@@ -288,23 +397,16 @@ impl Lowering<'_> {
     pub(super) fn length(&mut self, part: &Part) -> Lowered<Atom> {
         match views(part).first() {
             Some(view) => Ok(self.b.dim(view.array, view.index.len() as u8)),
-            None => self.refuse(Reason::EmptyElement, self.b.span),
+            None => gradus_source::bug!("an array without leaves"),
         }
     }
 
-    /// Refuses a type that loses something when it is flattened, for results.
-    pub(super) fn keeps_everything(&self, ty: &Type, span: Span) -> Lowered<()> {
-        with_stack(|| match ty {
-            Type::String => self.refuse(Reason::Type("string".into()), span),
-            Type::Array(element) if self.leaves(element, span)?.is_empty() => self.refuse(Reason::EmptyElement, span),
-            Type::Array(element) => self.keeps_everything(element, span),
-            Type::Tuple(parts) => parts.iter().try_for_each(|t| self.keeps_everything(t, span)),
-            Type::Named(..) => match self.shape(ty, span)? {
-                Shape::Record(fields) => fields.iter().try_for_each(|t| self.keeps_everything(t, span)),
-                Shape::Variant(all) => all.iter().flatten().try_for_each(|t| self.keeps_everything(t, span)),
-            },
-            Type::Real | Type::Int | Type::Bool | Type::Unit | Type::Fun(_) | Type::Var(_) => Ok(()),
-        })
+    /// Refuses a result that cannot be given to the caller: functions.
+    pub(super) fn is_data(&self, ty: &Type, span: Span) -> Lowered<()> {
+        match gradus_core::check::is_data(&gradus_core::check::Unlinked(self.program), ty) {
+            Ok(true) => Ok(()),
+            Ok(false) | Err(_) => self.refuse(Reason::Type(gradus_core::print::print_type(ty)), span),
+        }
     }
 
     /// Fails unless `0 <= i < n`.
@@ -339,6 +441,7 @@ pub fn views(part: &Part) -> Vec<View> {
                 fields.iter().flatten().for_each(|p| walk(p, found));
             }
             Part::Array(inner) => walk(inner, found),
+            Part::Boxed { view, .. } | Part::Wrapped { view, .. } | Part::Counted(view) => found.push(view.clone()),
         }
     }
     let mut found = Vec::new();
@@ -357,5 +460,15 @@ pub fn map_views(part: &Part, f: &dyn Fn(&View) -> View) -> Part {
             fields: fields.iter().map(|parts| parts.iter().map(|p| map_views(p, f)).collect()).collect(),
         },
         Part::Array(inner) => Part::Array(Box::new(map_views(inner, f))),
+        Part::Boxed { view, ty } => Part::Boxed { view: f(view), ty: ty.clone() },
+        Part::Wrapped { view, ty } => Part::Wrapped { view: f(view), ty: ty.clone() },
+        Part::Counted(view) => Part::Counted(f(view)),
+    }
+}
+
+fn next_view(atoms: &mut dyn Iterator<Item = Atom>) -> View {
+    match atoms.next() {
+        Some(Atom::Var(array)) => View { array, index: Vec::new() },
+        _ => gradus_source::bug!("an array with too few leaves"),
     }
 }

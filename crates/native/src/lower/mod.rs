@@ -8,20 +8,28 @@ mod calls;
 mod choice;
 mod derive;
 mod functions;
+mod heap;
 mod layout;
 mod prims;
+mod rules;
 mod structural;
+mod texts;
 mod value;
+mod visit;
+
+pub(crate) use heap::choose_case;
+pub(crate) use structural::linear_fields;
 
 use crate::adjoint::Adjoints;
 use crate::flow::{Atom, Builder, Function, FunctionId, Module, Name, Var};
 use crate::refusal::{Reason, Refusal};
 use crate::tangent::Tangents;
 use gradus_core::traverse::with_stack;
-use gradus_core::{instance, Body, Global, Literal, Program, Symbol, Term, TermKind, Type, TypeDecl, TypeName};
+use gradus_core::{instance, Body, Global, Lambda, Literal, Program, Symbol, Term, TermKind, Type, TypeDecl, TypeName};
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 use value::{Env, Group, Value};
 
 pub(crate) type Lowered<T> = Result<T, Box<Refusal>>;
@@ -51,7 +59,11 @@ pub struct Lowering<'a> {
     data: Vec<(Symbol, Type)>,
     data_params: Vec<Var>,
     functions: functions::Functions,
-    depth: usize,
+    heap: heap::Heap,
+    /// The definitions that are being prepared, outermost first.
+    preparing: Vec<Global>,
+    /// The functions whose bodies are being written, innermost last.
+    applying: Vec<Arc<Lambda>>,
 }
 
 impl<'a> Lowering<'a> {
@@ -71,7 +83,9 @@ impl<'a> Lowering<'a> {
             data: Vec::new(),
             data_params: Vec::new(),
             functions: functions::Functions::default(),
-            depth: 0,
+            heap: heap::Heap::default(),
+            preparing: Vec::new(),
+            applying: Vec::new(),
         }
     }
 
@@ -94,6 +108,7 @@ impl<'a> Lowering<'a> {
         let mut value = self.eval(term, &Env::default())?;
         while let Type::Fun(ft) = &result {
             let (from, to) = (ft.0.clone(), ft.1.clone());
+            self.is_data(&from, term.span)?;
             let mut vars = Vec::new();
             for leaf in self.leaves(&from, term.span)? {
                 vars.push(Var::fresh(param_name(types.len()), leaf));
@@ -104,15 +119,23 @@ impl<'a> Lowering<'a> {
             value = self.apply(value, argument, term.span)?;
             result = to;
         }
+        self.is_data(&result, term.span)?;
         let results = self.flatten(&value, &result, term.span)?;
         let result_types = self.leaves(&result, term.span)?;
-        self.keeps_everything(&result, term.span)?;
         let body = self.b.pop(results);
         params.append(&mut self.data_params);
         let function = Function { name: Name::new(name), params, results: result_types, body, rule: None };
         self.module.functions.push(function);
         let id = FunctionId(self.module.functions.len() - 1);
         Ok((id, Signature { params: types, result, data: std::mem::take(&mut self.data) }))
+    }
+
+    /// Completes the module: what entries left open is written now.
+    pub fn finish(mut self) -> Lowered<Module> {
+        self.functions = functions::Functions::default();
+        self.finish_closures()?;
+        crate::adjoint::finish(&mut self.module, &mut self.adjoints, &mut self.tangents);
+        Ok(self.module)
     }
 
     /// The monomorphic text of a definition, and its type.
@@ -126,9 +149,6 @@ impl<'a> Lowering<'a> {
         let Some(def) = self.program.defs.get(name) else {
             return self.refuse(Reason::Foreign(format!("the missing definition `{name}`")), span);
         };
-        if def.rules.reverse.is_some() || def.rules.forward.is_some() {
-            return self.refuse(Reason::CustomRule(name.to_string()), span);
-        }
         let Body::Term(term) = &def.body else {
             return self.refuse(Reason::Foreign(format!("the data `{name}`")), span);
         };
@@ -143,7 +163,11 @@ impl<'a> Lowering<'a> {
         let mut globals = Vec::new();
         collect_globals(term, &mut globals);
         for (global, span) in globals {
-            if self.constants.contains_key(&global) {
+            // Polymorphic recursion may have no end of instances; the first ones tell what they need.
+            if self.constants.contains_key(&global) || !self.functions.seen.insert(global.clone()) {
+                continue;
+            }
+            if self.preparing.iter().filter(|g| same_name(g, &global)).count() > INSTANCES {
                 continue;
             }
             if let Some(data) = self.data_param(&global, span)? {
@@ -154,10 +178,14 @@ impl<'a> Lowering<'a> {
             // Marked first, so that recursion ends; a function is evaluated where it is used.
             let foreign = Refusal { reason: Reason::Foreign("a value that depends on itself".into()), span };
             self.constants.insert(global.clone(), Err(Box::new(foreign)));
+            self.preparing.push(global.clone());
             self.prepare(&body)?;
-            if matches!(&*body.kind, TermKind::Lambda(_)) {
+            for rule in self.rule_terms(&global) {
+                self.prepare(&rule)?;
+            }
+            self.preparing.pop();
+            if matches!(&*body.kind, TermKind::Lambda(_)) || self.rule_arity(&global).is_some() {
                 self.constants.remove(&global);
-                self.functions.seen.insert(global);
                 continue;
             }
             let value = self.eval(&body, &Env::default());
@@ -198,7 +226,7 @@ impl<'a> Lowering<'a> {
                 Literal::Int(k) => Ok(Value::Leaf(Atom::Int(*k))),
                 Literal::Bool(x) => Ok(Value::Leaf(Atom::Bool(*x))),
                 Literal::Unit => Ok(Value::Unit),
-                Literal::String(_) => self.refuse(Reason::Type("string".into()), span),
+                Literal::String(text) => Ok(self.text(text)),
             },
             TermKind::Lambda(lambda) => {
                 Ok(Value::Function(Rc::new(value::Function::Lambda { lambda: lambda.clone(), env: env.clone() })))
@@ -208,9 +236,9 @@ impl<'a> Lowering<'a> {
                 let argument = self.eval(argument, env)?;
                 self.apply(function, argument, span)
             }
-            TermKind::Let { var, bound, body, .. } => {
+            TermKind::Let { var, scheme, bound, body } => {
                 let value = self.eval(bound, env)?;
-                self.eval(body, &env.with(var, value))
+                self.eval(body, &env.with(var, &scheme.ty, value))
             }
             TermKind::LetRec { bindings, body } => {
                 let members = bindings.iter().map(|(v, s, t)| (v.clone(), s.ty.clone(), t.clone())).collect();
@@ -234,13 +262,34 @@ impl<'a> Lowering<'a> {
                     Some(item) => Ok(item.clone()),
                     None => gradus_source::bug!("a tuple has no component {index}"),
                 },
+                Value::Boxed { known: Some((_, fields)), .. } => match fields.get(*index) {
+                    Some(field) => Ok(field.clone()),
+                    None => gradus_source::bug!("a record has no field {index}"),
+                },
+                Value::Boxed { cell, ty, known: None } => {
+                    let fields = self.constructors(&ty, span)?.concat();
+                    let values = self.fields_of(cell, 0, &fields, span)?;
+                    match values.into_iter().nth(*index) {
+                        Some(value) => Ok(value),
+                        None => gradus_source::bug!("a record has no field {index}"),
+                    }
+                }
                 _ => gradus_source::bug!("the component of something that is no tuple"),
             },
             TermKind::Construct { name, types, tag, args } => {
                 let values = args.iter().map(|t| self.eval(t, env)).collect::<Lowered<Vec<_>>>()?;
                 let ty = Type::Named(name.clone(), types.clone());
-                // Refuses recursive types by their name.
-                self.leaves_of_data(&ty, span)?;
+                self.b.span = span;
+                if self.is_boxed(name) {
+                    let shape = self.cell_shape(&ty, span)?;
+                    let types = self.constructors(&ty, span)?.swap_remove(*tag);
+                    let mut fields = Vec::new();
+                    for (value, ty) in values.iter().zip(&types) {
+                        fields.extend(self.flatten(value, ty, span)?);
+                    }
+                    let cell = self.b.cell(shape, *tag, fields);
+                    return Ok(Value::Boxed { cell, ty, known: Some((*tag, values.into())) });
+                }
                 Ok(match self.shape(&ty, span)? {
                     layout::Shape::Record(_) => Value::tuple(values),
                     layout::Shape::Variant(constructors) => {
@@ -253,7 +302,7 @@ impl<'a> Lowering<'a> {
             TermKind::Case { scrutinee, arms, default } => {
                 let value = self.eval(scrutinee, env)?;
                 self.case(value, arms, default.as_ref(), span, &mut |s, body, bound| {
-                    let env = bound.into_iter().fold(env.clone(), |env, (v, x)| env.with(&v, x));
+                    let env = bound.into_iter().fold(env.clone(), |env, (v, t, x)| env.with(&v, &t, x));
                     s.eval(body, &env)
                 })
             }
@@ -275,22 +324,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Refuses a type without a flat form; functions inside are no obstacle here.
-    fn leaves_of_data(&self, ty: &Type, span: Span) -> Lowered<()> {
-        match self.leaves(ty, span) {
-            Err(refusal) if matches!(&refusal.reason, Reason::Type(text) if text.contains("->")) => Ok(()),
-            Err(refusal) => Err(refusal),
-            Ok(_) => Ok(()),
-        }
-    }
-
     fn global(&mut self, global: &Global, span: Span) -> Lowered<Value> {
         if let Some(known) = self.constants.get(global) {
             return known.clone();
         }
         let (term, ty) = self.definition(global, span)?;
         if let Global::Source { name, .. } = global {
-            if self.recursive.contains(name) {
+            if self.recursive.contains(name) || self.rule_arity(global).is_some() {
                 let recursive = value::Recursive::Global { global: global.clone(), term, ty };
                 return Ok(Value::Function(Rc::new(value::Function::Recursive { recursive, args: Vec::new() })));
             }
@@ -304,6 +344,17 @@ impl<'a> Lowering<'a> {
             Value::Leaf(atom) => *atom,
             _ => gradus_source::bug!("a structure where a number is expected"),
         }
+    }
+}
+
+/// How many instances of a definition may wait for each other before we say that its instances do not end.
+const INSTANCES: usize = 4;
+
+/// Whether two globals are instances of the same definition.
+fn same_name(a: &Global, b: &Global) -> bool {
+    match (a, b) {
+        (Global::Source { name: a, .. }, Global::Source { name: b, .. }) => a == b,
+        (Global::Source { .. } | Global::Derived { .. } | Global::Wrapper { .. }, _) => a == b,
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::value::Value;
 use super::{Lowered, Lowering};
-use crate::flow::{scalar, Atom, Failure, Op, Var};
-use crate::refusal::Reason;
+use crate::flow::{scalar, Atom, Failure, Op, Scalar, Type as Leaf, Var};
 use gradus_core::{Prim, Type};
 use gradus_source::Span;
 
@@ -32,14 +31,14 @@ impl Lowering<'_> {
                 let unit = Some(vec![Value::Unit]);
                 Ok(Value::Variant { tag, fields: vec![unit.clone(), unit].into() })
             }
-            (Prim::Equal, [x, y]) => Ok(Value::Leaf(self.equal(x, y, span)?)),
+            (Prim::Equal, [x, y]) => Ok(Value::Leaf(self.equal(x, y, &types[0], span)?)),
             (Prim::NotEqual, [x, y]) => {
-                let equal = self.equal(x, y, span)?;
+                let equal = self.equal(x, y, &types[0], span)?;
                 Ok(Value::Leaf(self.b.scalar(Prim::Not, &[equal])))
             }
             (Prim::Less | Prim::LessEqual | Prim::Greater | Prim::GreaterEqual, [x, y]) => match (x, y) {
                 (Value::Leaf(x), Value::Leaf(y)) => Ok(Value::Leaf(self.b.scalar(prim, &[*x, *y]))),
-                _ => self.refuse(Reason::OrderOfStructures, span),
+                _ => Ok(Value::Leaf(self.ordered(prim, x, y, &types[0], span)?)),
             },
             (Prim::Build, [n, f]) => self.build(self.leaf(n), f.clone(), &types[0], span),
             (Prim::Get, [Value::Array(part), i]) => {
@@ -69,23 +68,26 @@ impl Lowering<'_> {
             (Prim::VectorSub, [x, y]) => self.zip_reals(Prim::SubReal, x, y, &types[0], span),
             (Prim::Scale, [k, x]) => {
                 let k = self.leaf(k);
-                self.map_reals(x, &types[0], span, &|s, x| s.b.mul(k, x))
+                self.scaled(k, x, &types[0], span)
             }
             (Prim::Inner, [x, y]) => self.inner(x, y, &types[0], span),
-            (Prim::ZeroLike, [x]) => {
-                let leaves = self.flatten(x, &types[0], span)?;
-                let zeros: Vec<Atom> =
-                    leaves.into_iter().map(|a| if a.ty().is_real() { self.b.zeros_like(a) } else { a }).collect();
-                self.unflatten(&types[0], &mut zeros.into_iter(), span)
-            }
+            (Prim::ZeroLike, [x]) => self.zero_like(x, &types[0], span),
             (Prim::StopGradient, [x]) => {
                 let leaves = self.flatten(x, &types[0], span)?;
                 let stopped: Vec<Atom> = leaves.into_iter().map(|a| self.stop(a)).collect();
                 self.unflatten(&types[0], &mut stopped.into_iter(), span)
             }
             (Prim::Checkpoint, [f, x]) => self.checkpoint(f.clone(), x, (&types[0], &types[1]), span),
-            (Prim::StringAppend | Prim::StringLength | Prim::StringOfInt | Prim::StringOfReal, _) => {
-                self.refuse(Reason::Primitive(prim.info().name), span)
+            (Prim::StringAppend, [Value::Text(x), Value::Text(y)]) => Ok(self.text_append(*x, *y)),
+            (Prim::StringLength, [Value::Text(Atom::Var(x))]) => Ok(Value::Leaf(self.b.dim(*x, 0))),
+            (Prim::StringOfInt, [k]) => {
+                let k = self.leaf(k);
+                Ok(self.text_of_int(k))
+            }
+            (Prim::StringOfReal, [x]) => {
+                let digits = Var::fresh("text", Leaf::array(Scalar::Int, 1));
+                self.b.bind(vec![digits], Op::Digits { value: self.leaf(x) });
+                Ok(Value::Text(digits.into()))
             }
             _ => {
                 let atoms: Vec<Atom> = args.iter().map(|v| self.leaf(v)).collect();
@@ -97,7 +99,7 @@ impl Lowering<'_> {
 
     fn stop(&mut self, atom: Atom) -> Atom {
         match atom {
-            Atom::Var(v) if v.ty.is_real() => {
+            Atom::Var(v) if v.ty.may_be_active() => {
                 let stopped = v.refresh();
                 self.b.bind(vec![stopped], Op::Stop { value: atom });
                 stopped.into()

@@ -1,4 +1,4 @@
-//! What terms become while they are lowered: numbers and arrays are flow operands, everything else is known at compile time.
+//! What terms become while they are lowered: numbers, arrays and boxes are flow operands, everything else is known at compile time.
 
 use crate::flow::{Atom, Var};
 use gradus_core::{DeriveOp, Global, Lambda, Term, Type};
@@ -21,6 +21,19 @@ pub enum Value {
     /// An array: its elements' structure, with an array at each leaf.
     Array(Rc<Part>),
     Function(Rc<Function>),
+    /// The characters of a string, as integers.
+    Text(Atom),
+    /// A value of a recursive type, on the heap; its constructor and fields if it was made here.
+    Boxed {
+        cell: Atom,
+        ty: Type,
+        known: Option<(usize, Rc<[Value]>)>,
+    },
+    /// A function that is only known when the program runs, on the heap.
+    Closure {
+        cell: Atom,
+        ty: Type,
+    },
 }
 
 /// The structure of an array's elements.
@@ -29,8 +42,23 @@ pub enum Part {
     Leaf(View),
     Unit,
     Tuple(Vec<Part>),
-    Variant { tag: View, fields: Vec<Vec<Part>> },
+    Variant {
+        tag: View,
+        fields: Vec<Vec<Part>>,
+    },
     Array(Box<Part>),
+    /// A value of a recursive type, or a function.
+    Boxed {
+        view: View,
+        ty: Type,
+    },
+    /// Elements that may differ in shape, each in a cell of its own.
+    Wrapped {
+        view: View,
+        ty: Type,
+    },
+    /// Elements without content: an array that only has a length.
+    Counted(View),
 }
 
 /// An array, or a part of one, without copying: the array at the first few indices.
@@ -40,7 +68,7 @@ pub struct View {
     pub index: Vec<Atom>,
 }
 
-/// A function is always known; its captured values are in its environment.
+/// A function that is known; its captured values are in its environment.
 pub enum Function {
     Lambda {
         lambda: Arc<Lambda>,
@@ -82,13 +110,13 @@ struct Scope {
 }
 
 enum Bound {
-    One(gradus_core::Var, Value),
+    One(gradus_core::Var, Type, Value),
     Group(Rc<Group>),
 }
 
 impl Env {
-    pub fn with(&self, var: &gradus_core::Var, value: Value) -> Env {
-        Env(Some(Rc::new(Scope { bound: Bound::One(var.clone(), value), outer: self.clone() })))
+    pub fn with(&self, var: &gradus_core::Var, ty: &Type, value: Value) -> Env {
+        Env(Some(Rc::new(Scope { bound: Bound::One(var.clone(), ty.clone(), value), outer: self.clone() })))
     }
 
     pub fn with_group(group: &Rc<Group>) -> Env {
@@ -96,14 +124,20 @@ impl Env {
     }
 
     pub fn get(&self, var: &gradus_core::Var) -> Option<Value> {
+        self.lookup(var).map(|(_, value)| value)
+    }
+
+    /// The type and value of a variable.
+    pub fn lookup(&self, var: &gradus_core::Var) -> Option<(Type, Value)> {
         let mut env = self;
         while let Some(scope) = &env.0 {
             match &scope.bound {
-                Bound::One(v, value) if v == var => return Some(value.clone()),
+                Bound::One(v, ty, value) if v == var => return Some((ty.clone(), value.clone())),
                 Bound::Group(group) => {
                     if let Some(member) = group.members.iter().position(|(v, _, _)| v == var) {
                         let recursive = Recursive::Local { group: group.clone(), member };
-                        return Some(Value::Function(Rc::new(Function::Recursive { recursive, args: Vec::new() })));
+                        let function = Function::Recursive { recursive, args: Vec::new() };
+                        return Some((group.members[member].1.clone(), Value::Function(Rc::new(function))));
                     }
                 }
                 Bound::One(..) => {}

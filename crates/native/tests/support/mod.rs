@@ -74,7 +74,7 @@ pub fn data(program: &Program, ty: &Type, json: &Json) -> Data {
         (Type::Real, Json::Number(n)) => Data::Real(n.as_f64().expect("a number")),
         (Type::Int, Json::Number(n)) => Data::Int(n.as_i64().expect("an integer")),
         (Type::Bool, Json::Bool(b)) => Data::Bool(*b),
-        (Type::String, _) => Data::Unit,
+        (Type::String, Json::String(text)) => Data::String(text.clone()),
         (Type::Tuple(types), Json::Array(items)) => {
             Data::Tuple(types.iter().zip(items).map(|(t, j)| data(program, t, j)).collect())
         }
@@ -100,8 +100,8 @@ pub fn numbers(data: &Data) -> Vec<f64> {
         Data::Real(x) => vec![*x],
         Data::Int(x) => vec![*x as f64],
         Data::Bool(x) => vec![f64::from(u8::from(*x))],
-        Data::Unit => Vec::new(),
-        Data::Tuple(items) | Data::Array(items) => items.iter().flat_map(numbers).collect(),
+        Data::Unit | Data::String(_) => Vec::new(),
+        Data::Tuple(items) | Data::Array(items) | Data::List(items) => items.iter().flat_map(numbers).collect(),
         Data::Variant { tag, args } => std::iter::once(*tag as f64).chain(args.iter().flat_map(numbers)).collect(),
         Data::Reals { data, .. } => data.clone(),
     }

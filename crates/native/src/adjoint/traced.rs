@@ -1,0 +1,476 @@
+//! What is kept instead of run again: the two halves of recursive functions, and the traces of branches and loops that call these.
+//!
+//! A trace is a cell with the variables of a block's forward sweep that its backward sweep uses. Which these are is known only when the
+//! backward sweep has been written, so the forward sweep gives nothing at first ([`Atom::Nil`]), and [`keep_traces`] puts the cells in.
+
+use super::*;
+use gradus_core::traverse::with_stack;
+
+/// The halves of a function are made for the parameters that are active.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    pub(super) function: FunctionId,
+    active: Vec<bool>,
+}
+
+/// The first takes what the function takes and gives what it gives, then the trace. The second takes the trace, the adjoints of sums for the
+/// function's accumulators, the adjoints of its results, and accumulators for the adjoints of active array parameters; it gives the adjoints
+/// of the other active parameters.
+#[derive(Clone, Copy)]
+pub(super) struct Halves {
+    forward: FunctionId,
+    back: FunctionId,
+    trace: ShapeId,
+}
+
+/// A branch or a loop that keeps a trace.
+pub(super) struct Traced {
+    /// A box, or an array of boxes, one for each iteration.
+    trace: Var,
+    shape: ShapeId,
+    /// The forward sweeps of the nested blocks.
+    records: Vec<Vec<(Stmt, Record)>>,
+    results: Vec<Vec<Atom>>,
+    emitted: Vec<Emitted>,
+    /// How many iterations there were.
+    count: Atom,
+}
+
+/// What a block keeps in its trace.
+pub(super) struct Kept {
+    shape: ShapeId,
+    tag: usize,
+    vars: Vec<Var>,
+}
+
+/// Puts the cells that were found to be needed at the ends of the blocks that give traces.
+pub(super) fn keep_traces(stmts: &mut [Stmt], traces: &FxHashMap<(Var, usize), Kept>) {
+    if traces.is_empty() {
+        return;
+    }
+    with_stack(|| {
+        for stmt in stmts {
+            let binds = stmt.binds.clone();
+            let span = stmt.span;
+            let skip = usize::from(matches!(stmt.op, Op::While(_)));
+            for (number, block) in stmt.op.blocks_mut().into_iter().enumerate() {
+                for (at, bind) in binds.iter().enumerate() {
+                    let Some(kept) = traces.get(&(*bind, number)) else { continue };
+                    let cell = Var::fresh("trace", Type::boxed(kept.shape));
+                    let fields = kept.vars.iter().map(|v| Atom::Var(*v)).collect();
+                    let op = Op::Cell { shape: kept.shape, tag: kept.tag, fields };
+                    block.stmts.push(Stmt { binds: vec![cell], op, span });
+                    block.results[at + skip] = cell.into();
+                }
+                keep_traces(&mut block.stmts, traces);
+            }
+        }
+    })
+}
+
+impl Sweep<'_> {
+    /// Whether a call would cost too much to run again: recursion, and what may turn out to be.
+    pub(super) fn is_traced_call(&self, function: FunctionId, args: &[Atom]) -> bool {
+        let active = args.iter().any(|a| self.is_active(*a));
+        let ruled = self.module.function(function).rule.is_some_and(|r| r.reverse.is_some());
+        active && !ruled && !self.module.is_merge(function) && self.module.may_recurse(function)
+    }
+
+    pub(super) fn has_traced_call(&self, op: &Op) -> bool {
+        with_stack(|| {
+            op.blocks().iter().any(|(block, _)| {
+                block.stmts.iter().any(|stmt| match &stmt.op {
+                    Op::Call { function, args } => self.is_traced_call(*function, args),
+                    op => self.has_traced_call(op),
+                })
+            })
+        })
+    }
+
+    pub(super) fn forward_traced_call(&mut self, function: FunctionId, args: &[Atom], binds: &[Var]) -> Record {
+        let active = args.iter().map(|a| self.is_active(*a) && !a.ty().accumulator).collect();
+        let key = Key { function, active };
+        let halves = halves_of(self.module, self.adjoints, &key);
+        let trace = Var::fresh("trace", Type::boxed(halves.trace));
+        let mut all = binds.to_vec();
+        all.push(trace);
+        let again = control::Again { settled: &self.settled, frozen: &self.frozen };
+        again.call(self.b, halves.forward, args, all);
+        Record::Call { back: halves.back, trace, key }
+    }
+
+    pub(super) fn backward_traced_call(
+        &mut self,
+        back: FunctionId,
+        trace: Var,
+        key: &Key,
+        args: &[Atom],
+        binds: &[Var],
+    ) {
+        let adjs: Vec<Option<Atom>> = binds.iter().map(|v| self.take(*v)).collect();
+        let accumulators: Vec<Var> = args.iter().filter_map(|a| a.var()).filter(|v| v.ty.accumulator).collect();
+        let summed = accumulators.iter().any(|acc| self.sums.contains_key(acc));
+        if adjs.iter().all(|a| a.is_none()) && !summed {
+            return;
+        }
+        let mut call = vec![Atom::Var(trace)];
+        for acc in accumulators {
+            let sum = match (self.sums.get(&acc).copied(), self.frozen.get(&acc).copied()) {
+                (Some(sum), _) => sum,
+                (None, Some(like)) => self.zeros_like(like),
+                (None, None) => gradus_source::bug!("the accumulator {} is used in a call and never frozen", acc.name),
+            };
+            call.push(sum);
+        }
+        for (bind, adj) in binds.iter().zip(adjs).filter(|(v, _)| v.ty.may_be_active()) {
+            call.push(match adj {
+                Some(adj) => adj,
+                None => self.zeros_like((*bind).into()),
+            });
+        }
+        let active = |i: usize| key.active[i];
+        for (_, arg) in args.iter().enumerate().filter(|(i, a)| active(*i) && a.ty().is_array()) {
+            if let Some(array) = arg.var() {
+                call.push(self.open(array).into());
+            }
+        }
+        let numbers: Vec<Atom> =
+            args.iter().enumerate().filter(|(i, a)| active(*i) && !a.ty().is_array()).map(|(_, a)| *a).collect();
+        let results: Vec<Var> = numbers.iter().map(|a| Var::fresh("t_adj", self.module.linear_type(a.ty()))).collect();
+        self.b.bind(results.clone(), Op::Call { function: back, args: call });
+        for (number, adj) in numbers.into_iter().zip(results) {
+            self.add(number, adj.into());
+        }
+    }
+
+    /// Writes a branch or loop of the forward sweep so that it gives a trace.
+    pub(super) fn forward_traced(&mut self, stmt: &Stmt) -> Record {
+        let stmt = self.without_settled(stmt);
+        let shape = self.module.new_shape("trace");
+        let nil = Atom::Nil(shape);
+        let Stmt { mut binds, op, span } = stmt;
+        let (mut records, mut results, mut emitted) = (Vec::new(), Vec::new(), Vec::new());
+        let mut sweep = |s: &mut Self, block: Block, params: &[Var]| {
+            s.b.push();
+            records.push(s.forward(block.stmts));
+            results.push(block.results.clone());
+            let written = s.b.pop([block.results, vec![nil]].concat());
+            emitted.push(Emitted::new(&written.stmts, params));
+            written
+        };
+        let (op, trace, count) = match op {
+            Op::If { cond, then, otherwise, .. } => {
+                let (then, otherwise) = (sweep(self, then, &[]), sweep(self, otherwise, &[]));
+                let op = Op::If { cond, then, otherwise, replayed: false };
+                (op, Var::fresh("trace", Type::boxed(shape)), Atom::Int(1))
+            }
+            Op::For(l) => {
+                let params: Vec<Var> = std::iter::once(l.index).chain(l.carried.iter().map(|(v, _)| *v)).collect();
+                let body = sweep(self, l.body, &params);
+                (Op::For(For { body, ..l }), Var::fresh("traces", Type::boxed(shape).in_array()), l.count)
+            }
+            Op::While(l) => {
+                let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
+                let body = sweep(self, l.body, &params);
+                let trace = Var::fresh("traces", Type::boxed(shape).in_array());
+                (Op::While(While { body, ..l }), trace, Atom::Int(0))
+            }
+            _ => gradus_source::bug!("a trace of something without blocks"),
+        };
+        binds.push(trace);
+        self.b.stmt(Stmt { binds, op, span });
+        let count = match count {
+            // As many iterations as there are traces.
+            Atom::Int(0) => self.b.dim(trace, 0),
+            count => count,
+        };
+        Record::Traced(Traced { trace, shape, records, results, emitted, count })
+    }
+
+    pub(super) fn backward_traced_if(&mut self, stmt: Stmt, traced: Traced) {
+        let adjs: Vec<Option<Atom>> = stmt.binds.iter().map(|v| self.take(*v)).collect();
+        let Op::If { then, otherwise, .. } = &stmt.op else { return };
+        let mut free = outer_vars(then, &[]);
+        free.extend(outer_vars(otherwise, &[]));
+        let trace = traced.trace;
+        self.around(&free, |s| {
+            let mut blocks = Vec::new();
+            let sides = traced.records.into_iter().zip(traced.results).zip(&traced.emitted);
+            for ((records, results), emitted) in sides {
+                s.b.push();
+                s.seed(&results, &adjs);
+                s.backward(records);
+                let backward = s.b.pop(Vec::new());
+                blocks.push(s.with_trace(trace, trace.into(), traced.shape, emitted, backward));
+            }
+            let otherwise = blocks.pop().unwrap_or_default();
+            let then = blocks.pop().unwrap_or_default();
+            // The trace knows which side was taken.
+            let tag = s.b.tag(trace.into());
+            let first = s.b.scalar(Prim::Equal, &[tag, Atom::Int(0)]);
+            s.b.branch(first, then, otherwise);
+        });
+    }
+
+    pub(super) fn backward_traced_loop(&mut self, stmt: Stmt, traced: Traced) {
+        let adjs: Vec<Option<Atom>> = stmt.binds.iter().map(|v| self.take(*v)).collect();
+        let (carried, body, index, skip) = match &stmt.op {
+            Op::For(l) => (&l.carried, &l.body, Some(l.index), 0),
+            Op::While(l) => (&l.carried, &l.body, None, 1),
+            _ => return,
+        };
+        let mut state = Vec::new();
+        for (i, (var, _)) in carried.iter().enumerate() {
+            if self.active.contains(var) {
+                let last = adjs.get(i).copied().flatten();
+                let last = last.unwrap_or_else(|| self.zeros_like(stmt.binds[i].into()));
+                state.push((i, Var::fresh(var.name.with("_adj"), last.ty()), last));
+            }
+        }
+        let params: Vec<Var> = index.into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();
+        let free = outer_vars(body, &params);
+        let Traced { trace, shape, mut records, mut results, mut emitted, count } = traced;
+        let emitted = emitted.pop().unwrap_or_default();
+        let (records, results) = (records.pop().unwrap_or_default(), results.pop().unwrap_or_default());
+        self.around(&free, |s| {
+            let k = Var::fresh("k", Type::INT);
+            s.b.push();
+            let last = s.b.scalar(Prim::SubInt, &[count, Atom::Int(1)]);
+            let i = s.b.scalar(Prim::SubInt, &[last, k.into()]);
+            let at_i = s.b.get(trace.into(), vec![i]);
+            s.b.push();
+            let mut seeds: Vec<Option<Atom>> = vec![None; results.len()];
+            for (at, adj, _) in &state {
+                seeds[*at + skip] = Some((*adj).into());
+            }
+            for at in carried.len()..stmt.binds.len() {
+                if let Some(all) = adjs[at] {
+                    seeds[at + skip] = Some(s.b.get(all, vec![i]));
+                }
+            }
+            s.seed(&results, &seeds);
+            s.backward(records);
+            let before = state.iter().map(|(at, _, _)| s.take_or_zero(carried[*at].0)).collect();
+            let backward = s.b.pop(before);
+            let backward = s.with_trace(trace, at_i, shape, &emitted, backward);
+            s.b.stmts(backward.stmts);
+            let block = s.b.pop(backward.results);
+            let carried_adj: Vec<(Var, Atom)> = state.iter().map(|(_, var, last)| (*var, *last)).collect();
+            let firsts = s.b.for_loop(k, count, carried_adj, block);
+            for ((at, _, _), first) in state.iter().zip(firsts) {
+                s.add(carried[*at].1, first);
+            }
+        });
+    }
+
+    /// A backward block that gets the variables of its forward block from a cell. Notes what the cell must keep.
+    fn with_trace(&mut self, trace: Var, cell: Atom, shape: ShapeId, emitted: &Emitted, backward: Block) -> Block {
+        let free = free_vars(&backward).into_iter().filter(|v| emitted.bound.contains(v)).collect();
+        let (vars, again) = emitted.cheapest(free);
+        let tag = self.module.add_cell(shape, vars.iter().map(|v| v.ty).collect());
+        self.traces.insert((trace, tag), Kept { shape, tag, vars: vars.clone() });
+        unpacked(cell, tag, &vars, again, backward)
+    }
+}
+
+/// What a forward sweep wrote: its variables, and how to have the cheap ones again.
+#[derive(Default)]
+struct Emitted {
+    bound: FxHashSet<Var>,
+    cheap: Vec<Stmt>,
+}
+
+impl Emitted {
+    fn new(stmts: &[Stmt], params: &[Var]) -> Emitted {
+        let mut bound: FxHashSet<Var> = params.iter().copied().filter(|v| !v.ty.accumulator).collect();
+        bound.extend(stmts.iter().flat_map(|s| s.binds.iter().copied()).filter(|v| !v.ty.accumulator));
+        let is_cheap = |stmt: &&Stmt| match &stmt.op {
+            Op::Scalar { prim, .. } => {
+                !matches!(
+                    prim.info().eval,
+                    gradus_core::prim::Eval::Real(_) if !matches!(prim, Prim::NegReal | Prim::Abs | Prim::Sqrt)
+                ) && !matches!(prim, Prim::PowReal | Prim::Polygamma | Prim::Atan2)
+            }
+            Op::Select { .. } | Op::Dim { .. } | Op::Tag { .. } | Op::Copy { .. } => true,
+            _ => false,
+        };
+        Emitted { bound, cheap: stmts.iter().filter(is_cheap).cloned().collect() }
+    }
+
+    /// The variables to keep, and statements that compute the others from these.
+    fn cheapest(&self, mut kept: Vec<Var>) -> (Vec<Var>, Vec<Stmt>) {
+        let mut again = Vec::new();
+        for stmt in self.cheap.iter().rev() {
+            let [y] = stmt.binds[..] else { continue };
+            if !kept.contains(&y) {
+                continue;
+            }
+            let mut at_hand = true;
+            stmt.op.for_each_operand(&mut |a| {
+                if let Some(v) = a.var() {
+                    at_hand &= kept.contains(&v) || (!self.bound.contains(&v) && !v.ty.accumulator);
+                }
+            });
+            if at_hand {
+                kept.retain(|v| *v != y);
+                again.push(stmt.clone());
+            }
+        }
+        again.reverse();
+        (kept, again)
+    }
+}
+
+/// A block with variables taken from a cell, and others computed from these.
+fn unpacked(cell: Atom, tag: usize, vars: &[Var], again: Vec<Stmt>, block: Block) -> Block {
+    let mut renaming = Renaming::default();
+    let fresh: Vec<Var> = vars.iter().map(|v| v.refresh()).collect();
+    renaming.map.extend(vars.iter().copied().zip(fresh.iter().map(|v| Atom::Var(*v))));
+    let all = Block { stmts: [again, block.stmts].concat(), results: block.results };
+    let mut renamed = renaming.block(&all);
+    if !fresh.is_empty() {
+        renamed.stmts.insert(0, Stmt { binds: fresh, op: Op::Unpack { cell, tag }, span: Default::default() });
+    }
+    renamed
+}
+
+/// The halves of a function; their bodies come later.
+fn halves_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Halves {
+    if let Some(known) = adjoints.traced.get(key) {
+        return *known;
+    }
+    let primal = module.function(key.function).clone();
+    let trace = module.new_shape("trace");
+    let params: Vec<Var> = primal.params.iter().map(|p| p.refresh()).collect();
+    let mut back_params = vec![Var::fresh("trace", Type::boxed(trace))];
+    for param in params.iter().filter(|p| p.ty.accumulator) {
+        back_params.push(Var::fresh(param.name.with("_adj"), module.linear_type(param.ty.frozen())));
+    }
+    for result in primal.results.iter().filter(|t| t.may_be_active()) {
+        back_params.push(Var::fresh("result_adj", module.linear_type(*result)));
+    }
+    let active: Vec<Var> = params.iter().zip(&key.active).filter(|(_, a)| **a).map(|(p, _)| *p).collect();
+    for param in active.iter().filter(|p| p.ty.is_array()) {
+        let ty = module.linear_type(param.ty);
+        if let Some(shape) = ty.shape() {
+            merge::ensure(module, shape);
+        }
+        back_params.push(Var::fresh(param.name.with("_adj"), ty.accumulator()));
+    }
+    let back_results = active.iter().filter(|p| !p.ty.is_array()).map(|p| module.linear_type(p.ty)).collect::<Vec<_>>();
+    let mut results = primal.results.clone();
+    results.push(Type::boxed(trace));
+    let forward = module.derived(key.function, primal.name.with("_fwd"), params, results);
+    let back = module.derived(key.function, primal.name.with("_back"), back_params, back_results);
+    let halves = Halves { forward, back, trace };
+    adjoints.traced.insert(key.clone(), halves);
+    if module.function(forward).is_unfinished() {
+        adjoints.pending.push(key.clone());
+    }
+    halves
+}
+
+/// Writes both halves of a function: its two sweeps in one block, which is then cut between them.
+pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &Key) {
+    let Some(halves) = adjoints.traced.get(key).copied() else { return };
+    let primal = module.function(key.function).clone();
+    let params = module.function(halves.forward).params.clone();
+    let mut renaming = Renaming::default();
+    renaming.map.extend(primal.params.iter().copied().zip(params.iter().map(|p| Atom::Var(*p))));
+    let body = renaming.block(&primal.body);
+    let wrt: Vec<Var> = params.iter().zip(&key.active).filter(|(_, a)| **a).map(|(p, _)| *p).collect();
+
+    let mut given = module.function(halves.back).params.clone().into_iter().skip(1);
+    let mut next = || match given.next() {
+        Some(var) => var,
+        None => gradus_source::bug!("half of a function has too few parameters"),
+    };
+    let sums: Vec<(Var, Var)> = params.iter().filter(|p| p.ty.accumulator).map(|p| (*p, next())).collect();
+    let seeds: Vec<Option<Atom>> = primal.results.iter().map(|t| t.may_be_active().then(|| next().into())).collect();
+    let arrays: Vec<(Var, Var)> = wrt.iter().filter(|p| p.ty.is_array()).map(|p| (*p, next())).collect();
+
+    let mut active: FxHashSet<Var> = wrt.iter().copied().collect();
+    crate::activity::propagate(&body, &mut active);
+    let mut b = Builder::new();
+    let mut sweep = Sweep::new(&mut b, module, adjoints, active);
+    for (array, acc) in &arrays {
+        sweep.adj.insert(*array, Adj::Open(*acc));
+    }
+    for (acc, adj) in &sums {
+        sweep.frozen.insert(*acc, (*adj).into());
+        sweep.sums.insert(*acc, (*adj).into());
+    }
+    let records = sweep.forward(body.stmts);
+    let cut = sweep.b.len();
+    sweep.seed(&body.results, &seeds);
+    sweep.settled.extend(sums.iter().map(|(acc, _)| *acc));
+    sweep.backward(records);
+    let numbers: Vec<Atom> = wrt.iter().filter(|p| !p.ty.is_array()).map(|p| sweep.take_or_zero(*p)).collect();
+    let (replayed, traces) = (sweep.replayed, sweep.traces);
+    let mut backward = b.split_off(cut);
+    let mut forward = b.split_off(0);
+    control::mark_replayed(&mut forward, &replayed);
+    keep_traces(&mut forward, &traces);
+    control::mark_replayed(&mut backward, &replayed);
+
+    let emitted = Emitted::new(&forward, &params);
+    let backward = Block { stmts: backward, results: numbers };
+    let free = free_vars(&backward).into_iter().filter(|v| emitted.bound.contains(v)).collect();
+    let (vars, again) = emitted.cheapest(free);
+    let trace = module.function(halves.back).params[0];
+    // The shape of an accumulator is that of its sum.
+    let mut shapes = Renaming::default();
+    shapes.map.extend(sums.iter().map(|(acc, adj)| (*acc, Atom::Var(*adj))));
+    // A function that keeps nothing but the trace of a branch has that for its own.
+    if let [only] = vars[..] {
+        if let Some(kept) = traces.get(&(only, 0)).filter(|_| only.ty.rank == 0) {
+            for cell in module.shape(kept.shape).cells.clone() {
+                module.add_cell(halves.trace, cell);
+            }
+            let mine = Var { ty: Type::boxed(halves.trace), ..only };
+            retype(&mut forward, mine, kept.shape, halves.trace);
+            shapes.map.insert(only, trace.into());
+            let back = shapes.block(&Block { stmts: [again, backward.stmts].concat(), results: backward.results });
+            let results = [body.results, vec![mine.into()]].concat();
+            module.functions[halves.forward.0].body = Block { stmts: forward, results };
+            module.functions[halves.back.0].body = back;
+            return;
+        }
+    }
+    let backward = shapes.block(&backward);
+    let tag = module.add_cell(halves.trace, vars.iter().map(|v| v.ty).collect());
+    let back = unpacked(trace.into(), tag, &vars, again, backward);
+    let cell = Var::fresh("trace", Type::boxed(halves.trace));
+    let fields = vars.iter().map(|v| Atom::Var(*v)).collect();
+    let op = Op::Cell { shape: halves.trace, tag, fields };
+    forward.push(Stmt { binds: vec![cell], op, span: Default::default() });
+    let results = [body.results, vec![cell.into()]].concat();
+    module.functions[halves.forward.0].body = Block { stmts: forward, results };
+    module.functions[halves.back.0].body = back;
+}
+
+/// Gives the trace of a branch another shape.
+fn retype(stmts: &mut [Stmt], trace: Var, from: ShapeId, to: ShapeId) {
+    for stmt in stmts.iter_mut().filter(|s| s.binds.contains(&trace)) {
+        stmt.binds.iter_mut().filter(|v| **v == trace).for_each(|v| *v = trace);
+        for block in stmt.op.blocks_mut() {
+            let mut cells = Vec::new();
+            for inner in &mut block.stmts {
+                if let Op::Cell { shape, .. } = &mut inner.op {
+                    if *shape == from {
+                        *shape = to;
+                        inner.binds.iter_mut().for_each(|v| v.ty = Type::boxed(to));
+                        cells.extend(inner.binds.iter().copied());
+                    }
+                }
+            }
+            for result in &mut block.results {
+                match result {
+                    Atom::Var(v) if cells.contains(v) => v.ty = Type::boxed(to),
+                    Atom::Nil(shape) if *shape == from => *shape = to,
+                    _ => {}
+                }
+            }
+        }
+    }
+}
