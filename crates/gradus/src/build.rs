@@ -2,7 +2,7 @@
 
 use crate::error::DriverError;
 use crate::schema::{Schema, Shape};
-use crate::{pipeline, type_text, Error, Function, Program};
+use crate::{pipeline, Error, Function, Program};
 use gradus_core::build::At;
 use gradus_core::{Global, Type};
 use gradus_native::lower::Signature;
@@ -115,6 +115,36 @@ fn comment(signature: &Signature, ty: &str, schema: &Schema) -> String {
     out
 }
 
+/// Whether values of a type are cells on the heap: recursive types and, in arrays, strings and variants with arrays inside.
+fn in_cells(ty: &Type, rank: usize, schema: &Schema) -> bool {
+    fn parts(ty: &Type, schema: &Schema) -> Vec<Type> {
+        match &*schema.shape(ty) {
+            Shape::Real | Shape::Int | Shape::Bool | Shape::Unit | Shape::String | Shape::Opaque => Vec::new(),
+            Shape::Tuple(types) => types.to_vec(),
+            Shape::Record { types, .. } => types.clone(),
+            Shape::Array(element) | Shape::List(element) => vec![element.clone()],
+            Shape::Variant { constructors, .. } => constructors.iter().flat_map(|(_, types)| types.to_vec()).collect(),
+        }
+    }
+    let (is_variant, is_list) = match &*schema.shape(ty) {
+        Shape::String => return rank > 0,
+        Shape::Variant { .. } => (true, false),
+        Shape::List(_) => (false, true),
+        _ => (false, false),
+    };
+    let (mut next, mut seen) = (parts(ty, schema), Vec::new());
+    let (mut recursive, mut arrays) = (is_list, false);
+    while let Some(part) = next.pop() {
+        recursive |= part == *ty;
+        arrays |= matches!(&*schema.shape(&part), Shape::Array(_) | Shape::String);
+        if !seen.contains(&part) {
+            next.extend(parts(&part, schema));
+            seen.push(part);
+        }
+    }
+    recursive || (is_variant && rank > 0 && arrays)
+}
+
 /// What each slot of a value holds, and which part of the value that is.
 fn slots(ty: &Type, place: &str, rank: usize, schema: &Schema, out: &mut Vec<(String, String)>) {
     let mut leaf = |name: &str| {
@@ -125,6 +155,8 @@ fn slots(ty: &Type, place: &str, rank: usize, schema: &Schema, out: &mut Vec<(St
         Shape::Real => leaf("real"),
         Shape::Int => leaf("int"),
         Shape::Bool => leaf("bool"),
+        Shape::String if rank == 0 => leaf("int[]"),
+        _ if in_cells(ty, rank, schema) => leaf("cells"),
         Shape::Unit | Shape::String | Shape::Opaque => {}
         Shape::Tuple(types) => {
             for (i, ty) in types.iter().enumerate() {
@@ -137,7 +169,7 @@ fn slots(ty: &Type, place: &str, rank: usize, schema: &Schema, out: &mut Vec<(St
             }
         }
         Shape::Array(element) => slots(element, place, rank + 1, schema, out),
-        Shape::List(_) => out.push((type_text(ty), format!("{place}, cells"))),
+        Shape::List(_) => {}
         Shape::Variant { name: _, constructors } => {
             leaf("int");
             for (constructor, types) in constructors {

@@ -4,7 +4,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use gradus_native::{compile, Leaf};
+use gradus_native::{compile, Backend, Leaf};
 use std::path::Path;
 use std::time::Instant;
 use support::{entry, program};
@@ -39,7 +39,7 @@ fn main() {
     ];
     for (name, functions) in rows {
         let entries: Vec<_> = functions.iter().map(|f| entry(&program, f)).collect();
-        let native = match compile(&program, &entries, &Default::default()) {
+        let native = match compile(&program, &entries, &Backend::C.into()) {
             Ok(native) => native,
             Err(error) => panic!("{:?}", error.diagnostic()),
         };

@@ -2,14 +2,14 @@
 
 mod support;
 
-use gradus_native::{compile, Data, Layout, Native};
+use gradus_native::{compile, Backend, Data, Layout, Native};
 use std::path::Path;
 use support::{entry, parts, program};
 
 fn compiled(text: &str, names: &[&str]) -> (gradus_core::Program, Native) {
     let program = program("test.gr", text, Path::new("."));
     let entries: Vec<_> = names.iter().map(|n| entry(&program, n)).collect();
-    match compile(&program, &entries, &Default::default()) {
+    match compile(&program, &entries, &Backend::C.into()) {
         Ok(native) => (program, native),
         Err(error) => panic!("{:?}", error.diagnostic()),
     }

@@ -112,7 +112,8 @@ impl Module {
         let mut body = Block::unfinished();
         if order > MAX_ORDER {
             let mut b = Builder::new();
-            b.stmts(body.stmts);
+            b.span = self.function(of).body.stmts.first().map_or(b.span, |s| s.span);
+            b.check(Atom::Bool(false), Failure::Order);
             let nothing = results.iter().map(|ty| b.dummy(*ty)).collect();
             body = b.pop(nothing);
         }
