@@ -1,7 +1,5 @@
 //! Derivatives of flow programs against closed forms and central differences, first and second order, in both modes.
 
-mod support;
-
 use gradus_native::adjoint::{self, Adjoints};
 use gradus_native::flow::{check, read, FunctionId, Module};
 use gradus_native::tangent::{self, Tangents};
@@ -77,7 +75,7 @@ fn all_agree(text: &str, at: &[Leaf]) {
         gradus_native::simplify::function(&mut module, FunctionId(id));
     }
     checked(&module);
-    for backend in support::backends(&module) {
+    for backend in Backend::ALL {
         let entries = [f, jvp, vjp, jvp_jvp, jvp_vjp, vjp_jvp, vjp_vjp];
         compiled_agree(&Executable::new(&module, &entries, &backend.into()).expect("compiles"), at);
     }

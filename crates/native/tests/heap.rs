@@ -2,26 +2,28 @@
 
 mod support;
 
-use gradus_native::{compile, Backend, Data, Layout, Native};
+use gradus_native::{compile, Backend, Data, Layout};
 use std::path::Path;
 use support::{entry, parts, program};
 
-fn compiled(text: &str, names: &[&str]) -> (gradus_core::Program, Native) {
-    let program = program("test.gr", text, Path::new("."));
-    let entries: Vec<_> = names.iter().map(|n| entry(&program, n)).collect();
-    match compile(&program, &entries, &Backend::C.into()) {
-        Ok(native) => (program, native),
-        Err(error) => panic!("{:?}", error.diagnostic()),
-    }
-}
-
-/// Calls the first entry, a function of one argument.
+/// Calls a function of one argument, on both backends, which must agree.
 fn call(text: &str, name: &str, argument: &Data) -> Data {
-    let (program, native) = compiled(text, &[name]);
+    let program = program("test.gr", text, Path::new("."));
     let (from, to) = parts(&program.defs[name].scheme.ty);
     let leaves = Layout::of(&program, &from).expect("data").flatten(argument).expect("fits");
-    let results = native.call(0, &leaves).unwrap_or_else(|e| panic!("{e:?}"));
-    Layout::of(&program, &to).expect("data").unflatten(&mut results.into_iter()).expect("fits")
+    let results = Backend::ALL.map(|backend| {
+        let native = match compile(&program, &[entry(&program, name)], &backend.into()) {
+            Ok(native) => native,
+            Err(error) => panic!("{backend:?}: {:?}", error.diagnostic()),
+        };
+        let results = native.call(0, &leaves).unwrap_or_else(|e| panic!("{name}, {backend:?}: {e:?}"));
+        Layout::of(&program, &to).expect("data").unflatten(&mut results.into_iter()).expect("fits")
+    });
+    let [found, other] = results;
+    let (a, b) = (reals(&found), reals(&other));
+    let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * a.abs().max(1.0);
+    assert!(a.len() == b.len() && a.iter().zip(&b).all(close), "{name}: the backends differ");
+    other
 }
 
 fn reals(data: &Data) -> Vec<f64> {

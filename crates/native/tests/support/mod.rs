@@ -5,17 +5,11 @@
 use gradus_core::build::At;
 use gradus_core::{Global, Program, Term, Type, TypeBody};
 use gradus_infer::ModuleSource;
-use gradus_native::flow::Module;
-use gradus_native::{Backend, Data, Entry};
+use gradus_native::{Data, Entry};
 use gradus_source::{FileId, SourceFile, SourceMap};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// The backends that take a module: Cranelift does not have cells yet.
-pub fn backends(module: &Module) -> Vec<Backend> {
-    Backend::ALL.into_iter().filter(|b| *b == Backend::C || module.shapes.is_empty()).collect()
-}
 
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
