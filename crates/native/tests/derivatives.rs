@@ -3,7 +3,7 @@
 use gradus_native::adjoint::{self, Adjoints};
 use gradus_native::flow::{check, read, FunctionId, Module};
 use gradus_native::tangent::{self, Tangents};
-use gradus_native::{Executable, Leaf};
+use gradus_native::{Backend, Executable, Leaf};
 
 /// The reals of leaves in order.
 fn reals(leaves: &[Leaf]) -> Vec<f64> {
