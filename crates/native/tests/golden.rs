@@ -49,15 +49,14 @@ fn with_expectations(text: &str) -> String {
         }
         let (mut depth, mut end) = (0i32, None);
         let bytes = rest.as_bytes();
+        let blank = |at: usize| bytes.get(at).is_some_and(|b| b.is_ascii_whitespace());
         for (i, c) in rest.char_indices() {
             match c {
                 '(' | '[' | '{' => depth += 1,
                 ')' | ']' | '}' => depth -= 1,
-                '=' if depth == 0 && i > 0 && bytes[i - 1].is_ascii_whitespace() => {
-                    if bytes.get(i + 1).is_some_and(|b| b.is_ascii_whitespace()) {
-                        end = Some(i);
-                        break;
-                    }
+                '=' if depth == 0 && i > 0 && [i - 1, i + 1].iter().all(|at| blank(*at)) => {
+                    end = Some(i);
+                    break;
                 }
                 _ => {}
             }

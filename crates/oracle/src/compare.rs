@@ -145,8 +145,11 @@ fn judge(program: &Generated, prepared: &Prepared, answers: &[Sexp]) -> Result<O
     Ok(Outcome::Same { points: program.points.len(), kinks: total.0, entries: total.1, ratio: total.2 })
 }
 
+/// Value, steps, kinks and what else a run answers.
+type Run<'a> = (&'a Sexp, u64, u64, Option<&'a Sexp>);
+
 /// The parts of `(ok value steps kinks ..)`; `None` for `undefined`.
-fn ok(answer: &Sexp) -> Result<Option<(&Sexp, u64, u64, Option<&Sexp>)>, String> {
+fn ok(answer: &Sexp) -> Result<Option<Run<'_>>, String> {
     let number = |s: &Sexp| s.atom().and_then(|a| a.parse().ok());
     match answer {
         Sexp::Atom(a) if a == "undefined" => Ok(None),

@@ -11,8 +11,12 @@
 //! of which failure is idempotent. A graph keeps, for each block, the set of the operations that it runs and that can fail, so that none
 //! is lost or invented. The counters are compared by running (`compare.rs`).
 
+mod inspect;
+mod sequence;
+
 use crate::wire::{Ty, Wire};
 use gradus_core::traverse::with_stack;
+use inspect::element;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -82,27 +86,6 @@ impl<'a> Env<'a> {
             index -= 1;
             here = &entry.1;
         }
-    }
-}
-
-fn first(ty: &Ty) -> Ty {
-    match ty {
-        Ty::Prod(p) | Ty::Sum(p) => p.0.clone(),
-        _ => Ty::Unit,
-    }
-}
-
-fn second(ty: &Ty) -> Ty {
-    match ty {
-        Ty::Prod(p) | Ty::Sum(p) | Ty::Fun(p) => p.1.clone(),
-        _ => Ty::Unit,
-    }
-}
-
-fn element(ty: &Ty) -> Ty {
-    match ty {
-        Ty::Array(t) => (**t).clone(),
-        _ => Ty::Unit,
     }
 }
 
@@ -182,44 +165,6 @@ impl Graphs {
 
     fn ty(&self, id: Id) -> Ty {
         self.types[id as usize].clone()
-    }
-
-    /// The type of the newest node.
-    fn type_of(&self, id: Id) -> Ty {
-        let ty = |id: &Id| self.types[*id as usize].clone();
-        match &self.nodes[id as usize] {
-            Node::Free(_, t) | Node::Open(_, t) | Node::Var(_, t) => t.clone(),
-            Node::Int(_) => Ty::Int,
-            Node::Lit(..) => Ty::Real,
-            Node::Nil(t) => Ty::array(t.clone()),
-            Node::Inl(other, x) => Ty::sum(ty(x), other.clone()),
-            Node::Inr(other, x) => Ty::sum(other.clone(), ty(x)),
-            Node::Lam(t, b) => Ty::fun(t.clone(), ty(&b.result)),
-            Node::Fix(a, b, _) => Ty::fun(a.clone(), b.clone()),
-            Node::Loop(_, z, _) | Node::Fold(_, z, _) => ty(z),
-            Node::Build(_, b) | Node::Map(b, _) => Ty::array(ty(&b.result)),
-            Node::Sequence(_, b, s) => Ty::prod(Ty::array(first(&ty(&b.result))), ty(s)),
-            Node::Left(..) | Node::Right(..) => Ty::Unit,
-            Node::Op(name, args) => match (*name, &args[..]) {
-                ("unit", _) => Ty::Unit,
-                ("pair", [a, b]) => Ty::prod(ty(a), ty(b)),
-                ("fst" | "outl", [x]) => first(&ty(x)),
-                ("snd" | "outr" | "app", [x, ..]) => second(&ty(x)),
-                ("choose", [_, x, _]) | ("set" | "snoc", [x, ..]) | ("cons", [_, x]) => ty(x),
-                ("get", [x, _]) => element(&ty(x)),
-                ("gather", [x, _]) => ty(x),
-                ("zip", [x, y]) => Ty::array(Ty::prod(element(&ty(x)), element(&ty(y)))),
-                ("node", [x, _]) => Ty::tree(ty(x)),
-                ("unnode", [x]) => match ty(x) {
-                    Ty::Tree(label) => Ty::prod((*label).clone(), Ty::array(Ty::Tree(label))),
-                    _ => Ty::Unit,
-                },
-                ("lt" | "le" | "eq" | "ilt" | "ile" | "ieq", _) => Ty::bool(),
-                ("len" | "floor" | "round" | "truncate", _) => Ty::Int,
-                ("iadd" | "isub" | "imul" | "idiv" | "imod" | "imax" | "imin", _) => Ty::Int,
-                _ => Ty::Real,
-            },
-        }
     }
 
     /// A block whose binders, the innermost first, get their names.
@@ -332,10 +277,11 @@ impl Graphs {
 
     fn op(&mut self, name: &'static str, args: Vec<Id>) -> Id {
         match (name, &args[..]) {
-            ("fst" | "snd", [pair]) => match &self.nodes[*pair as usize] {
-                Node::Op("pair", parts) => return parts[usize::from(name == "snd")],
-                _ => {}
-            },
+            ("fst" | "snd", [pair]) => {
+                if let Node::Op("pair", parts) = &self.nodes[*pair as usize] {
+                    return parts[usize::from(name == "snd")];
+                }
+            }
             ("pair", [a, b]) => match (&self.nodes[*a as usize], &self.nodes[*b as usize]) {
                 (Node::Op("fst", x), Node::Op("snd", y)) if x == y => return x[0],
                 _ => {}
@@ -395,7 +341,7 @@ impl Graphs {
                 Ok(self.node(if *left { Node::Inl(ty.clone(), content) } else { Node::Inr(ty.clone(), content) }))
             }
             Sym::Closure(ty, body, env) => {
-                let block = self.under(&[ty.clone()], body, env)?;
+                let block = self.under(std::slice::from_ref(ty), body, env)?;
                 Ok(self.node(Node::Lam(ty.clone(), block)))
             }
             Sym::Choice(c, sides) => {
@@ -423,7 +369,7 @@ impl Graphs {
 
     fn apply<'a>(&mut self, function: Sym<'a>, argument: Sym<'a>) -> Result<Sym<'a>> {
         with_stack(|| match function {
-            Sym::Closure(_, body, env) => self.eval(&body, &env.with(argument)),
+            Sym::Closure(_, body, env) => self.eval(body, &env.with(argument)),
             Sym::Choice(c, sides) => {
                 let (x, left) = self.block(|g| g.apply(sides.0.clone(), argument.clone()))?;
                 let (y, right) = self.block(|g| g.apply(sides.1.clone(), argument))?;
@@ -597,162 +543,5 @@ impl Graphs {
             self.partial.push(id);
         }
         Ok(Sym::Node(id))
-    }
-
-    /// `mapM` of `proofs/Monadic.v` over the indices of an array that is built: a fold over `build n (fun i -> i)` that appends to an array and hands on
-    /// a state.
-    fn sequence<'a>(&mut self, body: &'a Wire, start: &Sym<'a>, array: Id, env: &Env<'a>) -> Result<Option<Sym<'a>>> {
-        let Sym::Pair(start) = start else { return Ok(None) };
-        let nil = self.reify(&start.0)?;
-        let index = self.node(Node::Var(0, Ty::Int));
-        let size = match &self.nodes[array as usize] {
-            Node::Build(n, block) if block.result == index && block.partial.is_empty() => *n,
-            _ => return Ok(None),
-        };
-        if !matches!(self.nodes[nil as usize], Node::Nil(_)) {
-            return Ok(None);
-        }
-        let so_far = self.op("so far", vec![]);
-        let unchanged = self.op("unchanged", vec![]);
-        // Once with a state of which nothing is known.
-        let element = self.open(Ty::Int);
-        let (pure, partial) = self.block(|g| {
-            let element = Sym::Node(element);
-            let acc = Sym::Pair(Rc::new((Sym::Node(so_far), Sym::Node(unchanged))));
-            let result = g.eval(body, &env.with(acc).with(element))?;
-            g.appended(result, so_far)
-        })?;
-        let Some((made, state)) = pure else { return Ok(None) };
-        let state = self.reify(&state)?;
-        let result = self.reify(&made)?;
-        let mentioned = partial.iter().chain([&result]).any(|id| self.mentions(*id, unchanged));
-        if state == unchanged && !mentioned {
-            let block = self.close(&[element], result, partial);
-            let array = self.iteration(|block| Node::Build(size, block), block)?;
-            return Ok(Some(Sym::Pair(Rc::new((array, start.1.clone())))));
-        }
-        let (element, state) = (self.open(Ty::Int), self.open(self.state.clone()));
-        let (result, partial) = self.block(|g| {
-            let acc = Sym::Pair(Rc::new((Sym::Node(so_far), Sym::Node(state))));
-            let result = g.eval(body, &env.with(acc).with(Sym::Node(element)))?;
-            match g.appended(result, so_far)? {
-                Some((x, s)) => {
-                    let parts = vec![g.reify(&x)?, g.reify(&s)?];
-                    Ok(g.op("pair", parts))
-                }
-                None => Err(TooLarge),
-            }
-        })?;
-        let first = self.reify(&start.1)?;
-        let block = self.close(&[element, state], result, partial);
-        Ok(Some(self.iteration(|block| Node::Sequence(size, block, first), block)?))
-    }
-
-    /// The element and the state of `(so_far with the element at its end, state)`.
-    fn appended<'a>(&mut self, result: Sym<'a>, so_far: Id) -> Result<Option<(Sym<'a>, Sym<'a>)>> {
-        let Sym::Pair(parts) = &result else { return Ok(None) };
-        let array = self.reify(&parts.0)?;
-        Ok(match &self.nodes[array as usize] {
-            Node::Op("snoc", args) if args[0] == so_far => Some((Sym::Node(args[1]), parts.1.clone())),
-            _ => None,
-        })
-    }
-
-    fn mentions(&self, id: Id, wanted: Id) -> bool {
-        let mut seen = rustc_hash::FxHashSet::default();
-        let mut pending = vec![id];
-        while let Some(id) = pending.pop() {
-            if id == wanted {
-                return true;
-            }
-            if seen.insert(id) {
-                self.for_each_part(id, &mut |part| pending.push(part));
-            }
-        }
-        false
-    }
-
-    fn for_each_part(&self, id: Id, f: &mut dyn FnMut(Id)) {
-        let block = |b: &Block, f: &mut dyn FnMut(Id)| {
-            f(b.result);
-            b.partial.iter().for_each(|id| f(*id));
-        };
-        match &self.nodes[id as usize] {
-            Node::Free(..) | Node::Open(..) | Node::Var(..) | Node::Int(_) | Node::Lit(..) | Node::Nil(_) => {}
-            Node::Op(_, args) => args.iter().for_each(|id| f(*id)),
-            Node::Inl(_, x) | Node::Inr(_, x) => f(*x),
-            Node::Lam(_, b) | Node::Fix(_, _, b) => block(b, f),
-            Node::Loop(n, z, b) | Node::Sequence(n, b, z) | Node::Fold(b, z, n) => {
-                f(*n);
-                f(*z);
-                block(b, f);
-            }
-            Node::Build(n, b) | Node::Map(b, n) => {
-                f(*n);
-                block(b, f);
-            }
-            Node::Left(c, x) | Node::Right(c, x) => {
-                f(*c);
-                f(*x);
-            }
-        }
-    }
-
-    /// A block in words, for reports; each shared part is named where it is met first.
-    pub fn show(&self, block: &Block) -> String {
-        let mut out = String::new();
-        let mut known = FxHashMap::default();
-        self.show_block(block, &mut known, &mut out);
-        out
-    }
-
-    fn show_block(&self, block: &Block, known: &mut FxHashMap<Id, usize>, out: &mut String) {
-        self.show_node(block.result, known, out);
-        for id in &block.partial {
-            out.push_str(" ; ");
-            self.show_node(*id, known, out);
-        }
-    }
-
-    fn show_node(&self, id: Id, known: &mut FxHashMap<Id, usize>, out: &mut String) {
-        let node = &self.nodes[id as usize];
-        if let Some(number) = known.get(&id) {
-            out.push_str(&format!("#{number}"));
-            return;
-        }
-        match node {
-            Node::Free(n, _) => out.push_str(&format!("free{n}")),
-            Node::Open(n, _) => out.push_str(&format!("open{n}")),
-            Node::Var(n, _) => out.push_str(&format!("x{n}")),
-            Node::Int(z) => out.push_str(&z.to_string()),
-            Node::Lit(m, e) => out.push_str(&format!("{m}p{e}")),
-            _ => {
-                known.insert(id, known.len());
-                let name = match node {
-                    Node::Op(name, _) => name,
-                    Node::Nil(_) => "nil",
-                    Node::Inl(..) => "inl",
-                    Node::Inr(..) => "inr",
-                    Node::Lam(..) => "lam",
-                    Node::Fix(..) => "fix",
-                    Node::Loop(..) => "loop",
-                    Node::Build(..) => "build",
-                    Node::Map(..) => "map",
-                    Node::Fold(..) => "fold",
-                    Node::Sequence(..) => "sequence",
-                    Node::Left(..) => "left",
-                    Node::Right(..) => "right",
-                    Node::Free(..) | Node::Open(..) | Node::Var(..) | Node::Int(_) | Node::Lit(..) => "",
-                };
-                out.push_str(&format!("({name}@{}", known.len() - 1));
-                let mut parts = Vec::new();
-                self.for_each_part(id, &mut |part| parts.push(part));
-                for part in parts {
-                    out.push(' ');
-                    self.show_node(part, known, out);
-                }
-                out.push(')');
-            }
-        }
     }
 }

@@ -59,7 +59,7 @@ impl<'a> Lowering<'a> {
         let second = otherwise(self)?;
         let otherwise = self.b.pop(Vec::new());
         let mut joined = Joined::new();
-        let value = self.join(&first, &second, span, &mut joined)?;
+        let value = self.join(&first, &second, &mut joined)?;
         self.b.span = span;
         let then = self.with_results(then, joined.iter().map(|(v, a, _)| (v.ty, a.clone())).collect(), span)?;
         let otherwise =
@@ -85,14 +85,14 @@ impl<'a> Lowering<'a> {
         Ok(self.b.pop(results))
     }
 
-    fn join(&mut self, a: &Value, b: &Value, span: Span, joined: &mut Joined) -> Lowered<Value> {
+    fn join(&mut self, a: &Value, b: &Value, joined: &mut Joined) -> Lowered<Value> {
         with_stack(|| {
             Ok(match (a, b) {
                 (Value::Leaf(x), Value::Leaf(y)) => Value::Leaf(join_atoms(*x, *y, joined)),
                 (Value::Unit, Value::Unit) => Value::Unit,
                 (Value::Tuple(xs), Value::Tuple(ys)) => {
                     let pairs = xs.iter().zip(ys.iter());
-                    Value::tuple(pairs.map(|(x, y)| self.join(x, y, span, joined)).collect::<Lowered<_>>()?)
+                    Value::tuple(pairs.map(|(x, y)| self.join(x, y, joined)).collect::<Lowered<_>>()?)
                 }
                 (Value::Variant { tag: s, fields: xs }, Value::Variant { tag: t, fields: ys }) => {
                     let tag = join_atoms(*s, *t, joined);
@@ -101,10 +101,10 @@ impl<'a> Lowering<'a> {
                         fields.push(match (x, y) {
                             (Some(x), Some(y)) => {
                                 let pairs = x.iter().zip(y);
-                                Some(pairs.map(|(x, y)| self.join(x, y, span, joined)).collect::<Lowered<_>>()?)
+                                Some(pairs.map(|(x, y)| self.join(x, y, joined)).collect::<Lowered<_>>()?)
                             }
-                            (Some(x), None) => Some(self.one_side(x, true, span, joined)?),
-                            (None, Some(y)) => Some(self.one_side(y, false, span, joined)?),
+                            (Some(x), None) => Some(self.one_side(x, true, joined)?),
+                            (None, Some(y)) => Some(self.one_side(y, false, joined)?),
                             (None, None) => None,
                         });
                     }
@@ -136,7 +136,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Fields that only one side has; the other gets what nobody looks at.
-    fn one_side(&mut self, values: &[Value], first: bool, span: Span, joined: &mut Joined) -> Lowered<Vec<Value>> {
+    fn one_side(&mut self, values: &[Value], first: bool, joined: &mut Joined) -> Lowered<Vec<Value>> {
         values
             .iter()
             .map(|value| {
@@ -144,12 +144,12 @@ impl<'a> Lowering<'a> {
                     Ok(match value {
                         Value::Leaf(atom) => Value::Leaf(one_sided(Side::Atom(*atom), atom.ty(), first, joined).into()),
                         Value::Unit => Value::Unit,
-                        Value::Tuple(items) => Value::tuple(self.one_side(items, first, span, joined)?),
+                        Value::Tuple(items) => Value::tuple(self.one_side(items, first, joined)?),
                         Value::Variant { tag, fields } => {
                             let tag = one_sided(Side::Atom(*tag), tag.ty(), first, joined).into();
                             let fields = fields
                                 .iter()
-                                .map(|f| f.as_ref().map(|f| self.one_side(f, first, span, joined)).transpose())
+                                .map(|f| f.as_ref().map(|f| self.one_side(f, first, joined)).transpose())
                                 .collect::<Lowered<Vec<_>>>()?;
                             Value::Variant { tag, fields: fields.into() }
                         }

@@ -2,6 +2,7 @@
 //! captures from around it becomes further parameters, found when its body is complete.
 
 use super::calls::Parts;
+use super::heap::SplitConstants;
 use super::value::{Function as Known, Group, Recursive, Value};
 use super::{Lowered, Lowering};
 use crate::flow::walk::{callees, for_each_binder, free_vars, Renaming};
@@ -123,7 +124,7 @@ impl Lowering<'_> {
         key: Key,
         parts: &Parts,
         args: &[Value],
-        constants: (Vec<(Global, Type)>, FxHashMap<Global, Lowered<Value>>),
+        constants: SplitConstants,
         span: Span,
     ) -> Lowered<FunctionId> {
         let instances = |global: &Global| {

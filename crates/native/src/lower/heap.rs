@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// How often a declared type may occur inside itself at ever new arguments before we say that this does not end.
 const NESTED_TYPES: usize = 4;
 
+/// The definitions that must be handed over, with their types, and the values of those that are known.
+pub(super) type SplitConstants = (Vec<(Global, Type)>, FxHashMap<Global, Lowered<Value>>);
+
 #[derive(Default)]
 pub(super) struct Heap {
     /// Whether declared types contain themselves.
@@ -278,11 +281,7 @@ impl Lowering<'_> {
 
     /// The definitions that terms need and that are no functions: those that must be handed over, with their types, and those that are
     /// known at compile time.
-    pub(super) fn split_constants(
-        &mut self,
-        terms: &[Term],
-        span: Span,
-    ) -> Lowered<(Vec<(Global, Type)>, FxHashMap<Global, Lowered<Value>>)> {
+    pub(super) fn split_constants(&mut self, terms: &[Term], span: Span) -> Lowered<SplitConstants> {
         let mut all: Vec<Global> = Vec::new();
         for term in terms {
             self.constants_in(term, &mut all);

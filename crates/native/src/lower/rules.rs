@@ -7,6 +7,9 @@ use crate::refusal::Reason;
 use gradus_core::{instance, Body, Def, Global, Prim, Term, Type};
 use gradus_source::Span;
 
+/// Writes a body, given the arguments and the rest of the parameters.
+type Writing<'a, 'b> = dyn FnMut(&mut Lowering<'a>, Vec<Value>, &[Atom]) -> Lowered<Vec<Atom>> + 'b;
+
 /// A function with rules, at its types.
 struct Ruled {
     params: Vec<Type>,
@@ -204,7 +207,7 @@ impl<'a> Lowering<'a> {
         constants: &[(Global, Type)],
         ruled: &Ruled,
         span: Span,
-        body: &mut dyn FnMut(&mut Self, Vec<Value>, &[Atom]) -> Lowered<Vec<Atom>>,
+        body: &mut Writing<'a, '_>,
     ) -> Lowered<()> {
         let params = self.module.function(id).params.clone();
         let mut atoms = params.into_iter().map(Atom::Var);
@@ -268,7 +271,7 @@ impl<'a> Lowering<'a> {
             let tangent = s.apply_all(rule, [args.to_vec(), ruled.parts(seed)].concat(), span)?;
             s.inner(&tangent, &dy, &ruled.result, span)
         })?;
-        self.from_reals(&partials, &xs, &inputs, span)
+        self.with_reals(&partials, &xs, &inputs, span)
     }
 
     /// The tangent of the output: by the forward rule, or from the reverse rule with one application for each real of the output.
@@ -300,7 +303,7 @@ impl<'a> Lowering<'a> {
             let cotangent = s.apply_all(rule, [args.to_vec(), vec![seed]].concat(), span)?;
             s.inner(&cotangent, &dx, &inputs, span)
         })?;
-        self.from_reals(&partials, &ys, &ruled.result, span)
+        self.with_reals(&partials, &ys, &ruled.result, span)
     }
 
     /// The leaves of a value whose reals can be counted through; refuses boxes.
@@ -313,7 +316,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// A value in the shape of leaves with its reals from an array, in the order of the leaves.
-    fn from_reals(&mut self, reals: &Value, like: &[Atom], ty: &Type, span: Span) -> Lowered<Value> {
+    fn with_reals(&mut self, reals: &Value, like: &[Atom], ty: &Type, span: Span) -> Lowered<Value> {
         let reals = self.flatten(reals, &Type::array(Type::Real), span)?[0];
         let mut start = Atom::Int(0);
         let mut leaves = Vec::new();

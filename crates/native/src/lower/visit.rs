@@ -189,7 +189,7 @@ impl Lowering<'_> {
     }
 
     /// All reals of a value in one array.
-    pub(super) fn to_reals(&mut self, value: &Value, ty: &Type, span: Span) -> Lowered<Value> {
+    pub(super) fn all_reals(&mut self, value: &Value, ty: &Type, span: Span) -> Lowered<Value> {
         let (_, count) = self.visit(value, ty, Atom::Int(0), Visit::Count, span)?;
         let zeros = self.b.fill(vec![count], Atom::Real(0.0));
         let acc = self.b.open("reals".into(), zeros);
@@ -210,7 +210,7 @@ impl Lowering<'_> {
         let columns = self.build_with(count, &Type::array(Type::Real), span, &mut |s, j| {
             let (dx, _) = s.visit(x, types.0, Atom::Int(0), Visit::OneHot(j), span)?;
             let (_, column) = s.jvp(f, x, &dx, types, span)?;
-            s.to_reals(&column, types.1, span)
+            s.all_reals(&column, types.1, span)
         })?;
         let Value::Array(part) = columns else { gradus_source::bug!("the columns of a Jacobian are no array") };
         let value = self.apply(f.clone(), x.clone(), span)?;
