@@ -9,7 +9,7 @@ use crate::build::CLibrary;
 use crate::loader::Loader;
 use crate::modules::{self, Main, Modules};
 use crate::options::{Backend, Domain, Kinks, Options};
-use crate::{reach, Error};
+use crate::Error;
 use gradus_core::build::At;
 use gradus_core::traverse::free_vars;
 use gradus_core::{
@@ -124,13 +124,10 @@ fn linked(core: &Arc<Program>, options: &Options, origins: bool) -> Linked {
     }
 }
 
-/// A term of an item, ready to run. If nothing that it needs differentiates a function known only then, its own functions may be
-/// changed at will, and those that it calls be put in place.
+/// A term of an item, ready to run.
 pub fn expand(linked: &Linked, term: &Term, ty: &Type) -> Result<Term, Box<Diagnostic>> {
     let term = linked.linker.expand(term, ty)?;
     let Some(settings) = linked.optimise else { return Ok(term) };
-    let closed = reach::is_known(&linked.linker, &term);
-    let settings = gradus_rewrite::Settings { origins: settings.origins && !closed, ..settings };
     let optimiser = Optimiser { settings, definitions: Some(&linked.linker), explain: false };
     let optimised = optimiser.run(&term).term;
     linked.linker.note_scopes(&optimised, &Default::default());
@@ -233,8 +230,6 @@ pub fn compile_c(code: &str, to: &Path) -> Result<(), Box<Diagnostic>> {
 impl Linked {
     fn optimised(&self, made: &Definition, settings: gradus_rewrite::Settings) -> Definition {
         let Some(term) = &made.term else { return made.clone() };
-        let settings =
-            gradus_rewrite::Settings { origins: settings.origins && !self.keeps_to_itself(made), ..settings };
         let optimiser = Optimiser { settings, definitions: Some(&self.linker), explain: self.explain };
         let result = optimiser.run(term);
         self.linker.note_scopes(&result.term, &Default::default());
@@ -263,18 +258,6 @@ impl Linked {
             TermKind::Lambda(lambda) => lambda.clone(),
             _ => image,
         }
-    }
-
-    /// Whether no function that the definition makes can get out of it, and nothing that it calls differentiates a function that is
-    /// only known when the program runs: then its functions need not remember what they were made from.
-    fn keeps_to_itself(&self, made: &Definition) -> bool {
-        let context = gradus_core::check::Linked { definitions: &self.linker, translate: None };
-        let is_data = |ty: &Type| gradus_core::check::is_data(&context, ty).unwrap_or(false);
-        let closed = match &made.ty {
-            Type::Fun(parts) => is_data(&parts.0) && is_data(&parts.1),
-            ty => is_data(ty),
-        };
-        closed && made.term.as_ref().is_some_and(|term| reach::is_known(&self.linker, term))
     }
 }
 
