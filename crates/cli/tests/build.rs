@@ -90,7 +90,7 @@ fn arrays_data_variants_and_failures() {
 
 #[test]
 fn mistakes() {
-    let folder = Folder::new("build-mistakes").with("m.gr", "let f (x : real) = x\nlet s = \"text\"\n");
+    let folder = Folder::new("build-mistakes").with("m.gr", "let f (x : real) = x\nlet s (f : real -> real) = f 1.0\n");
     folder.run(&["build", "m.gr", "f", "-o", "m.txt"]).exits(2).says(".so");
     folder.run(&["build", "m.gr", "-o", "m.c"]).exits(2);
     folder.run(&["build", "m.gr", "g", "-o", "m.c"]).exits(1).says("`g`");

@@ -16,6 +16,7 @@ const REFUSED: &[(&str, &str, &str)] = &[
     ("", "`taylor`", "there is no series arithmetic on flow yet"),
     ("", "`jacobian over arrays of structures or variants`", "rows in the order of the values are not written yet"),
     ("polymorphic_recursion.gr", "ever new functions", "there are finitely many functions in compiled code"),
+    ("growing_types.gr", "ever new functions", "there are finitely many functions in compiled code"),
 ];
 
 /// Results that depend on the order of summation more than others do, and why.
