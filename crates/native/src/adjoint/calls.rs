@@ -52,16 +52,19 @@ impl Sweep<'_> {
             }
         }
         call.extend(adjs.into_iter().flatten());
-        let active = |i: usize| key.active[i];
-        for (_, arg) in args.iter().enumerate().filter(|(i, a)| active(*i) && a.ty().is_array()) {
-            if let Some(array) = arg.var() {
-                call.push(self.open(array).into());
-            }
+        self.call_backward(adjoint, call, args, &key.active);
+    }
+
+    /// Calls code that runs backwards: after what it takes come accumulators for the arrays among the active arguments, and what it gives
+    /// are the adjoints of the numbers among them.
+    pub(super) fn call_backward(&mut self, function: FunctionId, mut call: Vec<Atom>, args: &[Atom], active: &[bool]) {
+        let active: Vec<Atom> = args.iter().zip(active).filter(|(_, active)| **active).map(|(a, _)| *a).collect();
+        for array in active.iter().filter(|a| a.ty().is_array()).filter_map(|a| a.var()) {
+            call.push(self.open(array).into());
         }
-        let numbers: Vec<Atom> =
-            args.iter().enumerate().filter(|(i, a)| active(*i) && !a.ty().is_array()).map(|(_, a)| *a).collect();
+        let numbers: Vec<Atom> = active.into_iter().filter(|a| !a.ty().is_array()).collect();
         let results: Vec<Var> = numbers.iter().map(|a| Var::fresh("t_adj", self.module.linear_type(a.ty()))).collect();
-        self.b.bind(results.clone(), Op::Call { function: adjoint, args: call });
+        self.b.bind(results.clone(), Op::Call { function, args: call });
         for (number, adj) in numbers.into_iter().zip(results) {
             self.add(number, adj.into());
         }

@@ -128,19 +128,7 @@ impl Sweep<'_> {
                 None => self.zeros_like((*bind).into()),
             });
         }
-        let active = |i: usize| key.active[i];
-        for (_, arg) in args.iter().enumerate().filter(|(i, a)| active(*i) && a.ty().is_array()) {
-            if let Some(array) = arg.var() {
-                call.push(self.open(array).into());
-            }
-        }
-        let numbers: Vec<Atom> =
-            args.iter().enumerate().filter(|(i, a)| active(*i) && !a.ty().is_array()).map(|(_, a)| *a).collect();
-        let results: Vec<Var> = numbers.iter().map(|a| Var::fresh("t_adj", self.module.linear_type(a.ty()))).collect();
-        self.b.bind(results.clone(), Op::Call { function: back, args: call });
-        for (number, adj) in numbers.into_iter().zip(results) {
-            self.add(number, adj.into());
-        }
+        self.call_backward(back, call, args, &key.active);
     }
 
     /// Writes a branch or loop of the forward sweep so that it gives a trace.

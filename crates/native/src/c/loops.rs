@@ -2,6 +2,7 @@
 
 use super::cells::is_box;
 use super::emit::Emitter;
+use crate::flow::walk::checks_of;
 use crate::flow::*;
 use crate::ownership::Ownership;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
@@ -220,21 +221,7 @@ fn checks_apart(l: &For) -> Option<(Vec<Stmt>, For)> {
     if rest.body.stmts.len() == l.body.stmts.len() || vectorisable(&rest).is_none() {
         return None;
     }
-    let mut needed: Vec<Var> = Vec::new();
-    let mut checks: Vec<Stmt> = Vec::new();
-    for stmt in l.body.stmts.iter().rev() {
-        let wanted = stmt.binds.iter().any(|v| needed.contains(v));
-        match &stmt.op {
-            Op::Check { .. } => {}
-            Op::Scalar { .. } | Op::Select { .. } | Op::Dim { .. } if wanted => {}
-            _ if wanted => return None,
-            _ => continue,
-        }
-        stmt.op.for_each_operand(&mut |a| needed.extend(a.var()));
-        checks.push(stmt.clone());
-    }
-    checks.reverse();
-    Some((checks, rest))
+    Some((checks_of(l)?, rest))
 }
 
 /// Whether the iterations can run side by side in vector lanes; the accumulators of one number that the loop adds to.

@@ -6,6 +6,7 @@
 
 use super::math;
 use super::scalars::SMALL_POWER;
+use crate::flow::walk::checks_of;
 use crate::flow::*;
 use gradus_core::Prim;
 use rustc_hash::FxHashMap;
@@ -82,7 +83,7 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
         return None;
     }
     let mut plan = Plan {
-        checks: checks(l)?,
+        checks: checks_of(l)?,
         stmts: Vec::new(),
         phases: 1,
         cheap: FxHashMap::default(),
@@ -204,23 +205,4 @@ fn follows_index(var: Var, l: &For, cheap: &FxHashMap<Var, &Stmt>) -> bool {
         Some(Op::Scalar { prim: Prim::SubInt, args }) => matches!(&args[..], [a, b] if follows(a) && outside(b)),
         _ => false,
     }
-}
-
-/// The checks of a loop with what they are computed from; `None` if they depend on more than the index and outer values.
-fn checks(l: &For) -> Option<Vec<Stmt>> {
-    let mut needed: Vec<Var> = Vec::new();
-    let mut found: Vec<Stmt> = Vec::new();
-    for stmt in l.body.stmts.iter().rev() {
-        let wanted = stmt.binds.iter().any(|v| needed.contains(v));
-        match &stmt.op {
-            Op::Check { .. } => {}
-            Op::Scalar { .. } | Op::Select { .. } | Op::Dim { .. } if wanted => {}
-            _ if wanted => return None,
-            _ => continue,
-        }
-        stmt.op.for_each_operand(&mut |a| needed.extend(a.var()));
-        found.push(stmt.clone());
-    }
-    found.reverse();
-    Some(found)
 }
