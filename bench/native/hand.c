@@ -1,4 +1,5 @@
 /* Hand-written functions and gradients: the limit that compiled Gradus is measured against. Compiled with the same flags. */
+#include "gradus.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static void transform(int d, const double *diagonal, const double *l, const doub
   }
 }
 
-double hand_gmm(int d, int k, int n, const double *alpha, const double *mu, const double *q, const double *l,
+static double gmm(int d, int k, int n, const double *alpha, const double *mu, const double *q, const double *l,
                 const double *x, double gamma, int m, double *alpha_adj, double *mu_adj, double *q_adj, double *l_adj) {
   int t = d * (d - 1) / 2;
   double *diagonal = malloc(sizeof(double) * k * d), *scale = malloc(sizeof(double) * k);
@@ -98,14 +99,14 @@ double hand_gmm(int d, int k, int n, const double *alpha, const double *mu, cons
   return value;
 }
 
-double hand_lse(int n, const double *x, double *x_adj) {
+static double lse(int n, const double *x, double *x_adj) {
   double value = logsumexp(n, x);
   if (x_adj)
     for (int i = 0; i < n; i++) x_adj[i] = exp(x[i] - value);
   return value;
 }
 
-double hand_llsq(int n, int m, const double *x, double *x_adj) {
+static double llsq(int n, int m, const double *x, double *x_adj) {
   double value = 0;
   if (x_adj) memset(x_adj, 0, sizeof(double) * m);
   for (int i = 0; i < n; i++) {
@@ -125,3 +126,18 @@ double hand_llsq(int n, int m, const double *x, double *x_adj) {
   }
   return 0.5 * value;
 }
+
+/* What the harness calls: the inputs as a compiled Gradus function gets them, and where the derivative goes, if anywhere. */
+
+#define REALS(i) ((const double *)in[i].value.data)
+#define INT(i) ((int)in[i].value.integer)
+
+double hand_gmm(const gradus_slot *in, double *adj) {
+  int d = INT(0), k = INT(1);
+  double *mu = adj ? adj + k : 0, *q = adj ? mu + k * d : 0, *l = adj ? q + k * d : 0;
+  return gmm(d, k, INT(2), REALS(6), REALS(7), REALS(8), REALS(9), REALS(3), in[5].value.real, INT(4), adj, mu, q, l);
+}
+
+double hand_lse(const gradus_slot *in, double *adj) { return lse((int)in[0].dims[0], REALS(0), adj); }
+
+double hand_llsq(const gradus_slot *in, double *adj) { return llsq(INT(1), (int)in[0].dims[0], REALS(0), adj); }

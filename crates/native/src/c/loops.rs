@@ -48,6 +48,8 @@ impl Emitter<'_> {
             }
         }
         let index = self.name(l.index);
+        let straight = straightened(l);
+        let l = straight.as_ref().unwrap_or(l);
         let split = checks_apart(l);
         if let Some((checks, _)) = &split {
             self.check_loop(checks, &index, &count);
@@ -224,6 +226,58 @@ fn checks_apart(l: &For) -> Option<(Vec<Stmt>, For)> {
     Some((checks_of(l)?, rest))
 }
 
+/// A loop whose branches only compute numbers, with both sides computed and chosen from; if that lets it run in vector lanes.
+/// Arithmetic cannot fail, and an accumulator does not notice a zero.
+fn straightened(l: &For) -> Option<For> {
+    fn flatten(stmts: Vec<Stmt>, under: Option<(Atom, bool)>, out: &mut Vec<Stmt>) -> Option<()> {
+        for stmt in stmts {
+            let span = stmt.span;
+            match stmt.op {
+                Op::If { cond, then, otherwise, .. } => {
+                    for (side, taken) in [(&then, true), (&otherwise, false)] {
+                        // A side inside a side may be neither: its additions would need both conditions.
+                        let adds = side.stmts.iter().any(|s| matches!(s.op, Op::Add { .. } | Op::If { .. }));
+                        if adds && under.is_some() {
+                            return None;
+                        }
+                        flatten(side.stmts.clone(), Some((cond, taken)), out)?;
+                    }
+                    for (i, bind) in stmt.binds.iter().enumerate() {
+                        let op = Op::Select { cond, then: then.results[i], otherwise: otherwise.results[i] };
+                        out.push(Stmt { binds: vec![*bind], op, span });
+                    }
+                }
+                Op::Add { acc, index, value } => match under {
+                    Some((cond, taken)) => {
+                        let zero = Atom::Real(0.0);
+                        let (then, otherwise) = if taken { (value, zero) } else { (zero, value) };
+                        let chosen = Var::fresh("t", Type::REAL);
+                        out.push(Stmt { binds: vec![chosen], op: Op::Select { cond, then, otherwise }, span });
+                        let op = Op::Add { acc, index, value: chosen.into() };
+                        out.push(Stmt { binds: Vec::new(), op, span });
+                    }
+                    None => out.push(Stmt { binds: stmt.binds, op: Op::Add { acc, index, value }, span }),
+                },
+                // A read or check is only known to be right on its own side.
+                Op::Get { .. } | Op::Check { .. } if under.is_some() => return None,
+                op => out.push(Stmt { binds: stmt.binds, op, span }),
+            }
+        }
+        Some(())
+    }
+    if !l.body.stmts.iter().any(|s| matches!(s.op, Op::If { .. })) {
+        return None;
+    }
+    let mut stmts = Vec::new();
+    flatten(l.body.stmts.clone(), None, &mut stmts)?;
+    let mut straight = For { body: Block { stmts, results: l.body.results.clone() }, ..l.clone() };
+    let all = std::mem::take(&mut straight.body.stmts);
+    straight.body.stmts = all.iter().filter(|s| !matches!(s.op, Op::Check { .. })).cloned().collect();
+    vectorisable(&straight)?;
+    straight.body.stmts = all;
+    Some(straight)
+}
+
 /// Whether the iterations can run side by side in vector lanes; the accumulators of one number that the loop adds to.
 fn vectorisable(l: &For) -> Option<Vec<Var>> {
     if !l.carried.is_empty() {
@@ -233,7 +287,7 @@ fn vectorisable(l: &For) -> Option<Vec<Var>> {
     let mut places: Vec<(Var, &[Atom])> = Vec::new();
     for stmt in &l.body.stmts {
         match &stmt.op {
-            Op::Scalar { prim, .. } if lanes(*prim) => {}
+            Op::Scalar { prim, args } if lanes(*prim, args) => {}
             Op::Select { .. } | Op::Dim { .. } => {}
             Op::Copy { value } | Op::Stop { value } if !value.ty().is_counted() => {}
             Op::Get { .. } if stmt.binds.iter().all(|v| !v.ty.is_counted()) => {}
@@ -260,7 +314,11 @@ fn vectorisable(l: &For) -> Option<Vec<Var>> {
 }
 
 /// Whether a primitive has a vector form (C compilers know the rest).
-fn lanes(prim: gradus_core::Prim) -> bool {
+fn lanes(prim: gradus_core::Prim, args: &[Atom]) -> bool {
     use gradus_core::Prim::*;
-    !matches!(prim, PowRealInt | Lgamma | Polygamma | PowInt | DivInt | ModInt | Floor | Round | Truncate)
+    if prim == PowRealInt {
+        // Those that are written as products.
+        return matches!(args, [_, Atom::Int(2 | 3)]);
+    }
+    !matches!(prim, Lgamma | Polygamma | PowInt | DivInt | ModInt | Floor | Round | Truncate)
 }

@@ -119,7 +119,20 @@ impl Builder {
             return value;
         }
         let ty = Type::array(value.ty().scalar, dims.len() as u8);
+        if dims == [Atom::Int(0)] {
+            return self.one("a", ty, Op::Literal { items: Vec::new(), ty }).into();
+        }
         self.one("a", ty, Op::Fill { dims, value }).into()
+    }
+
+    /// An array of numbers.
+    pub fn literal(&mut self, items: Vec<Atom>) -> Atom {
+        self.literal_of(items, Type::REAL.in_array())
+    }
+
+    /// An array of the type, of items.
+    pub fn literal_of(&mut self, items: Vec<Atom>, ty: Type) -> Atom {
+        self.one("a", ty, Op::Literal { items, ty }).into()
     }
 
     /// The zero of a scalar type.
@@ -156,9 +169,13 @@ impl Builder {
         }
     }
 
-    /// A value of the type, for places that nobody looks at: zero, nothing, or an empty array.
+    /// A value of the type, for places that nobody looks at: zero, nothing, or an array filled with nothing (see [`Op::is_dummy`]).
     pub fn dummy(&mut self, ty: Type) -> Atom {
-        self.fill(vec![Atom::Int(0); ty.rank as usize], Builder::zero(ty.scalar))
+        let zero = Builder::zero(ty.scalar);
+        if !ty.is_array() {
+            return zero;
+        }
+        self.one("a", ty, Op::Fill { dims: vec![Atom::Int(0); ty.rank as usize], value: zero }).into()
     }
 
     pub fn select(&mut self, cond: Atom, then: Atom, otherwise: Atom) -> Atom {

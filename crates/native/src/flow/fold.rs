@@ -18,6 +18,7 @@ fn identity(prim: Prim, args: &[Atom]) -> Option<Atom> {
         (Prim::AddReal, [x, zero]) | (Prim::AddReal, [zero, x]) if zero.is_real(-0.0) => Some(*x),
         (Prim::AddInt | Prim::SubInt, [x, Atom::Int(0)]) | (Prim::AddInt, [Atom::Int(0), x]) => Some(*x),
         (Prim::MulInt | Prim::DivInt, [x, Atom::Int(1)]) | (Prim::MulInt, [Atom::Int(1), x]) => Some(*x),
+        (Prim::MulInt, [_, Atom::Int(0)] | [Atom::Int(0), _]) => Some(Atom::Int(0)),
         (Prim::PowRealInt, [x, Atom::Int(1)]) => Some(*x),
         (Prim::PowRealInt, [_, Atom::Int(0)]) => Some(Atom::Real(1.0)),
         (Prim::Equal | Prim::LessEqual | Prim::GreaterEqual, [Atom::Var(x), Atom::Var(y)])

@@ -329,7 +329,8 @@ pub enum Op {
         index: Vec<Atom>,
         value: Atom,
     },
-    /// An array of the given shape with one number everywhere.
+    /// An array of the given shape with one number everywhere. A single dimension that is the constant 0 says that nobody looks at the
+    /// array; one that is empty and may be looked at is a `Literal` without items.
     Fill {
         dims: Vec<Atom>,
         value: Atom,

@@ -5,6 +5,11 @@ use gradus_core::traverse::with_stack;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Op {
+    /// An array of rank 1 that nobody looks at, standing where another branch has one.
+    pub fn is_dummy(&self) -> bool {
+        matches!(self, Op::Fill { dims, .. } if dims[..] == [Atom::Int(0)])
+    }
+
     /// Calls `f` on each operand of this operation itself, not of its nested blocks.
     pub fn for_each_operand(&self, f: &mut dyn FnMut(Atom)) {
         match self {

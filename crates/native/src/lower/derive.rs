@@ -3,7 +3,8 @@
 
 use super::value::{Function, Value};
 use super::{Lowered, Lowering};
-use crate::flow::{Atom, Block, Builder, Failure, FunctionId, Op, ShapeId, Type as Leaf, Var};
+use crate::flow::walk::Renaming;
+use crate::flow::{Atom, Block, Builder, Failure, FunctionId, Op, Scalar, ShapeId, Type as Leaf, Var};
 use crate::refusal::Reason;
 use crate::{adjoint, tangent};
 use gradus_core::{DeriveOp, Prim, Type};
@@ -14,6 +15,24 @@ use std::sync::Arc;
 
 /// The order up to which Taylor coefficients are compiled: each derivative at most doubles the code.
 const HIGHEST_TAYLOR: i64 = 6;
+
+/// A Jacobian with more rows than this is taken by columns.
+const FEW_ROWS: usize = 8;
+
+/// How many reals a result of a block has, if that is known: it is no array, or a list of items.
+fn length_in(block: &Block, result: Atom) -> Option<usize> {
+    match result {
+        Atom::Var(var) if !var.ty.is_real() => Some(0),
+        Atom::Var(var) if var.ty.is_array() => {
+            let made = block.stmts.iter().find(|s| s.binds.contains(&var))?;
+            match &made.op {
+                Op::Literal { items, ty } if ty.rank == 1 => Some(items.len()),
+                _ => None,
+            }
+        }
+        _ => Some(usize::from(result.ty().is_real())),
+    }
+}
 
 /// A function applied at a point, as a block of its own.
 struct Applied {
@@ -206,37 +225,63 @@ impl Lowering<'_> {
         self.jacobian(&self.gradient_function(f, a), x, (a, a), span)
     }
 
-    /// A row for each real of the output: by rows in reverse if the output has fewer arrays than the input, else by
-    /// columns forwards.
+    /// A row for each real of the output. If these are a few numbers, fewer than those of the input, each row is one reverse sweep;
+    /// otherwise there is one forward run for each column.
     fn jacobian(&mut self, f: &Value, x: &Value, types: (&Type, &Type), span: Span) -> Lowered<Value> {
         if !self.reals_in_order(types.0, span)? || !self.reals_in_order(types.1, span)? {
             return self.jacobian_in_order(f, x, types, span);
         }
-        let arrays = |leaves: Vec<Leaf>| leaves.iter().any(|l| l.is_array());
-        let by_rows = !arrays(self.leaves(types.1, span)?) && arrays(self.leaves(types.0, span)?);
+        let applied = self.applied(f, x, types, span)?;
         let xs = self.flatten(x, types.0, span)?;
-        if by_rows {
-            let value = self.apply(f.clone(), x.clone(), span)?;
-            let ys = self.flatten(&value, types.1, span)?;
-            let count = self.count_reals(&ys);
-            self.build_with(count, &Type::array(Type::Real), span, &mut |s, i| {
-                let seeds = s.one_hot(&ys, i);
-                let dy = s.unflatten(types.1, &mut seeds.into_iter(), span)?;
-                let (_, row) = s.vjp(f, x, &dy, types, span)?;
-                let row = s.flatten(&row, types.0, span)?;
-                s.concatenated(&row, span)
-            })
-        } else {
-            let count = self.count_reals(&xs);
-            let columns = self.build_with(count, &Type::array(Type::Real), span, &mut |s, i| {
-                let seeds = s.one_hot(&xs, i);
-                let dx = s.unflatten(types.0, &mut seeds.into_iter(), span)?;
-                let (_, column) = s.jvp(f, x, &dx, types, span)?;
-                let column = s.flatten(&column, types.1, span)?;
-                s.concatenated(&column, span)
-            })?;
-            self.transposed(&columns, f, x, types, span)
+        let known = |lengths: Vec<Option<usize>>| lengths.into_iter().sum::<Option<usize>>();
+        let outputs = known(applied.block.results.iter().map(|a| length_in(&applied.block, *a)).collect());
+        let inputs = known(xs.iter().map(|a| if a.ty().is_array() { None } else { Some(1) }).collect());
+        match outputs {
+            Some(rows) if rows <= FEW_ROWS && inputs.is_none_or(|columns| rows < columns) => {
+                self.jacobian_by_rows(&applied, rows, span)
+            }
+            _ => {
+                let count = self.count_reals(&xs);
+                let columns = self.build_with(count, &Type::array(Type::Real), span, &mut |s, i| {
+                    let seeds = s.one_hot(&xs, i);
+                    let dx = s.unflatten(types.0, &mut seeds.into_iter(), span)?;
+                    let (_, column) = s.jvp(f, x, &dx, types, span)?;
+                    let column = s.flatten(&column, types.1, span)?;
+                    s.concatenated(&column, span)
+                })?;
+                self.transposed(&columns, f, x, types, span)
+            }
         }
+    }
+
+    /// The adjoints of each real of the output in turn.
+    fn jacobian_by_rows(&mut self, applied: &Applied, rows: usize, span: Span) -> Lowered<Value> {
+        let wrt = applied.wrt();
+        let mut items = Vec::new();
+        for row in 0..rows {
+            let mut renaming = Renaming::default();
+            let block = renaming.block(&applied.block);
+            let mut rest = row;
+            let mut seeds: Vec<Option<Atom>> = Vec::new();
+            for result in &applied.block.results {
+                let size = length_in(&applied.block, *result).unwrap_or(0);
+                let here = rest < size && result.ty().is_real();
+                let number = |k: usize| Atom::Real(if k == rest { 1.0 } else { 0.0 });
+                seeds.push(match (here, result.ty().is_array()) {
+                    (false, _) => None,
+                    (true, false) => Some(Atom::Real(1.0)),
+                    (true, true) => Some(self.b.literal((0..size).map(number).collect())),
+                });
+                rest = rest.wrapping_sub(size);
+            }
+            let seed = |_: &mut Builder, _: &[Atom]| seeds;
+            let (_, adjs) = adjoint::reverse(&mut self.b, &mut self.module, &mut self.adjoints, block, &wrt, seed);
+            self.b.span = span;
+            let row = self.concatenated(&adjs, span)?;
+            items.extend(self.flatten(&row, &Type::array(Type::Real), span)?);
+        }
+        let all = self.b.literal_of(items, Leaf::array(Scalar::Real, 2));
+        self.unflatten(&Type::array(Type::array(Type::Real)), &mut [all].into_iter(), span)
     }
 
     fn transposed(

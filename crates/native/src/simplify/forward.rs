@@ -13,7 +13,7 @@ pub fn run(block: &mut Block) {
 
 /// What two statements must have in common to compute the same.
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     Scalar(Prim, Vec<Atom>),
     Select(Atom, Atom, Atom),
     Dim(Var, u8),
@@ -26,30 +26,32 @@ enum Key {
 
 /// How an array or number came about, as far as later reads can use it.
 #[derive(Clone)]
-enum Made {
+pub(super) enum Made {
     Scalar(Prim, Vec<Atom>),
     Row(Var, Vec<Atom>),
     Fill(Vec<Atom>, Atom),
     Literal(Vec<Atom>),
     Cell(usize, Vec<Atom>),
-    /// Collected by a loop of so many iterations.
-    Collected(Atom),
+    /// Collected by a loop of so many iterations; of a row, the lengths as far as they are known outside the loop.
+    Collected(Atom, Vec<Option<Atom>>),
     /// In the shape of another one.
     Like(Atom),
 }
 
 #[derive(Default)]
-struct Forward {
-    replaced: Renaming,
+pub(super) struct Forward {
+    pub(super) replaced: Renaming,
     /// One table for each open block.
-    known: Vec<FxHashMap<Key, Atom>>,
-    made: FxHashMap<Var, Made>,
+    pub(super) known: Vec<FxHashMap<Key, Atom>>,
+    pub(super) made: FxHashMap<Var, Made>,
     /// Booleans that are true here, one set for each open block.
     facts: Vec<FxHashSet<Var>>,
+    /// Integers that are known to be equal to something else as long as a block is open, and what they were replaced by before.
+    equal: Vec<Vec<(Var, Option<Atom>)>>,
     /// The indices of the loops around, with their counts.
-    below: FxHashMap<Var, Atom>,
+    pub(super) below: FxHashMap<Var, Atom>,
     /// Integers that are lengths of arrays.
-    lengths: FxHashSet<Var>,
+    pub(super) lengths: FxHashSet<Var>,
 }
 
 impl Forward {
@@ -61,7 +63,11 @@ impl Forward {
     fn block_knowing(&mut self, block: &mut Block, fact: Option<Var>) {
         with_stack(|| {
             self.known.push(FxHashMap::default());
-            self.facts.push(fact.into_iter().collect());
+            self.facts.push(FxHashSet::default());
+            self.equal.push(Vec::new());
+            if let Some(fact) = fact {
+                self.learn(fact);
+            }
             let mut out = Vec::with_capacity(block.stmts.len());
             for stmt in std::mem::take(&mut block.stmts) {
                 self.stmt(stmt, &mut out);
@@ -72,7 +78,40 @@ impl Forward {
             block.stmts = out;
             self.known.pop();
             self.facts.pop();
+            for (var, before) in self.equal.pop().unwrap_or_default().into_iter().rev() {
+                match before {
+                    Some(before) => self.replaced.map.insert(var, before),
+                    None => self.replaced.map.remove(&var),
+                };
+            }
         })
+    }
+
+    /// From here to the end of the block, a boolean is true. If it says that a length is something known, so is every use of it.
+    fn learn(&mut self, fact: Var) {
+        if let Some(facts) = self.facts.last_mut() {
+            facts.insert(fact);
+        }
+        let Some(Made::Scalar(Prim::Equal, args)) = self.made.get(&fact) else { return };
+        let (from, to) = match args[..] {
+            [Atom::Var(x), Atom::Int(k)] | [Atom::Int(k), Atom::Var(x)] => (x, Atom::Int(k)),
+            // Lengths only: a boolean or a number may have been compared.
+            [Atom::Var(x), Atom::Var(y)] if self.lengths.contains(&x) && self.lengths.contains(&y) => {
+                if x.id < y.id {
+                    (y, x.into())
+                } else {
+                    (x, y.into())
+                }
+            }
+            _ => return,
+        };
+        if from.ty != Type::INT {
+            return;
+        }
+        let before = self.replaced.map.insert(from, to);
+        if let Some(scope) = self.equal.last_mut() {
+            scope.push((from, before));
+        }
     }
 
     fn atom(&self, atom: &mut Atom) {
@@ -89,11 +128,11 @@ impl Forward {
         }
     }
 
-    fn find(&self, key: &Key) -> Option<Atom> {
+    pub(super) fn find(&self, key: &Key) -> Option<Atom> {
         self.known.iter().rev().find_map(|table| table.get(key).copied())
     }
 
-    fn holds(&self, atom: Atom) -> bool {
+    pub(super) fn holds(&self, atom: Atom) -> bool {
         match atom {
             Atom::Bool(b) => b,
             Atom::Var(v) => self.facts.iter().any(|facts| facts.contains(&v)),
@@ -183,6 +222,16 @@ impl Forward {
                     *array = whole;
                     *index = [first, std::mem::take(index)].concat();
                 }
+                // A row of a list of rows.
+                while let (Some(Made::Literal(items)), [Atom::Int(i), _, ..]) = (self.made.get(array), &index[..]) {
+                    match usize::try_from(*i).ok().and_then(|i| items.get(i)) {
+                        Some(Atom::Var(row)) => {
+                            *array = *row;
+                            index.remove(0);
+                        }
+                        _ => break,
+                    }
+                }
                 let (array, index) = (*array, index.clone());
                 match self.element(array, &index) {
                     Some(known) => self.replace(stmt.binds[0], known),
@@ -198,12 +247,34 @@ impl Forward {
                 self.var(array);
                 self.atoms(index);
                 self.atom(value);
-                self.made.insert(stmt.binds[0], Made::Like((*array).into()));
+                let place = match index[..] {
+                    [Atom::Int(i)] => usize::try_from(i).ok(),
+                    _ => None,
+                };
+                match (self.made.get(array), place) {
+                    // A list with one item replaced is another list.
+                    (Some(Made::Literal(items)), Some(i)) if i < items.len() => {
+                        let mut items = items.clone();
+                        items[i] = *value;
+                        self.made.insert(stmt.binds[0], Made::Literal(items.clone()));
+                        stmt.op = Op::Literal { items, ty: stmt.binds[0].ty };
+                    }
+                    _ => {
+                        self.made.insert(stmt.binds[0], Made::Like((*array).into()));
+                    }
+                }
                 out.push(stmt);
             }
             Op::Fill { dims, value } => {
+                let dummy = dims[..] == [Atom::Int(0)];
                 self.atoms(dims);
                 self.atom(value);
+                if dims[..] == [Atom::Int(0)] && !dummy {
+                    let ty = stmt.binds[0].ty;
+                    self.made.insert(stmt.binds[0], Made::Literal(Vec::new()));
+                    out.push(Stmt { op: Op::Literal { items: Vec::new(), ty }, ..stmt });
+                    return;
+                }
                 self.made.insert(stmt.binds[0], Made::Fill(dims.clone(), *value));
                 out.push(stmt);
             }
@@ -265,10 +336,11 @@ impl Forward {
                 if self.holds(*cond) {
                     return;
                 }
-                if let (Atom::Var(v), Some(facts)) = (*cond, self.facts.last_mut()) {
-                    facts.insert(v);
-                }
+                let fact = cond.var();
                 out.push(stmt);
+                if let Some(fact) = fact {
+                    self.learn(fact);
+                }
             }
             Op::If { cond, .. } => {
                 self.atom(cond);
@@ -279,15 +351,21 @@ impl Forward {
                 self.atom(&mut l.count);
                 l.carried.iter_mut().for_each(|(_, init)| self.atom(init));
                 self.below.insert(l.index, l.count);
+                self.state_shapes(&l.carried, &l.body, 0, &stmt.binds);
                 self.block(&mut l.body);
                 let (state, count) = (l.carried.len(), l.count);
-                for array in &stmt.binds[state..] {
-                    self.made.insert(*array, Made::Collected(count));
+                for (array, row) in stmt.binds[state..].iter().zip(&l.body.results[state..]) {
+                    if let Some(copied) = self.copied(*row, l) {
+                        self.replaced.map.insert(*array, copied.into());
+                    }
+                    let lengths = self.outer_lengths(*row, l);
+                    self.made.insert(*array, Made::Collected(count, lengths));
                 }
                 out.push(stmt);
             }
             Op::While(l) => {
                 l.carried.iter_mut().for_each(|(_, init)| self.atom(init));
+                self.state_shapes(&l.carried, &l.body, 1, &stmt.binds);
                 self.block(&mut l.body);
                 out.push(stmt);
             }
@@ -358,101 +436,11 @@ impl Forward {
         }
     }
 
-    /// The length of an array, if how it was made tells it.
-    fn dim(&self, array: Var, axis: u8) -> Option<Atom> {
-        match self.made.get(&array)? {
-            Made::Fill(dims, _) => dims.get(axis as usize).copied(),
-            Made::Literal(items) if axis == 0 => Some(Atom::Int(items.len() as i64)),
-            Made::Collected(count) if axis == 0 => Some(*count),
-            Made::Like(Atom::Var(other)) => self.dim(*other, axis).or_else(|| self.find(&Key::Dim(*other, axis))),
-            Made::Row(whole, index) => {
-                let axis = axis + index.len() as u8;
-                self.dim(*whole, axis).or_else(|| self.find(&Key::Dim(*whole, axis)))
-            }
-            Made::Scalar(..) | Made::Literal(_) | Made::Cell(..) | Made::Collected(_) | Made::Like(_) => None,
-        }
-    }
-
     /// An element, if how the array was made tells it.
     fn element(&self, array: Var, index: &[Atom]) -> Option<Atom> {
         match (self.made.get(&array)?, index) {
             (Made::Fill(dims, value), _) if dims.len() == index.len() => Some(*value),
             (Made::Literal(items), [Atom::Int(i)]) => items.get(usize::try_from(*i).ok()?).copied(),
-            _ => None,
-        }
-    }
-
-    /// Comparisons that hold because one side counts up to the other.
-    fn in_range(&self, prim: Prim, args: &[Atom]) -> Option<Atom> {
-        match (prim, args) {
-            (Prim::GreaterEqual, [x, Atom::Int(0)]) | (Prim::LessEqual, [Atom::Int(0), x]) if self.natural(*x) => {
-                Some(Atom::Bool(true))
-            }
-            (Prim::Less, [x, n]) | (Prim::Greater, [n, x]) if self.is_below(*x, *n) => Some(Atom::Bool(true)),
-            (Prim::Equal, [Atom::Var(x), y]) | (Prim::NotEqual, [Atom::Var(x), y]) if x.ty == Type::INT => {
-                // n = m holds if it was checked.
-                let equal = self.find(&Key::Scalar(Prim::Equal, vec![(*x).into(), *y]));
-                let holds = equal.is_some_and(|e| self.holds(e));
-                holds.then_some(Atom::Bool(prim == Prim::Equal))
-            }
-            _ => None,
-        }
-    }
-
-    /// Whether an integer is certainly not negative.
-    fn natural(&self, x: Atom) -> bool {
-        match x {
-            Atom::Int(k) => k >= 0,
-            Atom::Var(v) if self.below.contains_key(&v) => true,
-            Atom::Var(v) => match self.made.get(&v) {
-                Some(Made::Scalar(Prim::SubInt, args)) => self.counts_down(args).is_some(),
-                Some(_) => false,
-                None => self.lengths.contains(&v),
-            },
-            Atom::Real(_) | Atom::Bool(_) | Atom::Nil(_) => false,
-        }
-    }
-
-    fn is_below(&self, x: Atom, n: Atom) -> bool {
-        match (x, n) {
-            (Atom::Int(x), Atom::Int(n)) => x < n,
-            (Atom::Var(v), _) => {
-                let counted = self.below.get(&v).copied();
-                let backwards = match self.made.get(&v) {
-                    Some(Made::Scalar(Prim::SubInt, args)) => self.counts_down(args),
-                    _ => None,
-                };
-                counted.or(backwards).is_some_and(|count| self.same_count(count, n))
-            }
-            _ => false,
-        }
-    }
-
-    /// Two integers that are the same, or known to be equal because it was checked.
-    fn same_count(&self, a: Atom, b: Atom) -> bool {
-        let checked =
-            |x: Atom, y: Atom| self.find(&Key::Scalar(Prim::Equal, vec![x, y])).is_some_and(|e| self.holds(e));
-        match (a, b) {
-            (Atom::Int(x), Atom::Int(y)) => x <= y,
-            _ => a == b || checked(a, b) || checked(b, a),
-        }
-    }
-
-    /// `(n - 1) - k` with k below n: the count n.
-    fn counts_down(&self, args: &[Atom]) -> Option<Atom> {
-        let [Atom::Var(last), Atom::Var(k)] = args else { return self.counts_down_from_constant(args) };
-        let count = *self.below.get(k)?;
-        match self.made.get(last)? {
-            Made::Scalar(Prim::SubInt, inner) if inner[..] == [count, Atom::Int(1)] => Some(count),
-            _ => None,
-        }
-    }
-
-    fn counts_down_from_constant(&self, args: &[Atom]) -> Option<Atom> {
-        match args {
-            [Atom::Int(last), Atom::Var(k)] if self.below.get(k) == Some(&Atom::Int(last + 1)) => {
-                Some(Atom::Int(last + 1))
-            }
             _ => None,
         }
     }

@@ -1,17 +1,23 @@
 //! Simplification of flow. Each step keeps the meaning, failures included; sums may be taken in another order where they are
 //! accumulators, which is what accumulators are for.
 
+mod accumulators;
 mod dead;
 mod forward;
 mod fuse;
 mod hoist;
+mod ranges;
+mod shapes;
+mod small;
 mod sums;
+mod unroll;
 
 use crate::flow::*;
 
 /// Simplifies a function of a module.
 pub fn function(module: &mut Module, id: FunctionId) {
-    let mut body = std::mem::take(&mut module.functions[id.0].body);
+    // A copy, since a function that calls itself wants to know what that does.
+    let mut body = module.function(id).body.clone();
     block(&mut body, module);
     module.functions[id.0].body = body;
 }
@@ -27,7 +33,7 @@ pub fn module(module: &mut Module) {
 pub fn block(block: &mut Block, module: &Module) {
     // Each step makes room for others; twice is enough for what differentiation writes.
     for _ in 0..2 {
-        forward::run(block);
+        small_arrays(block);
         sums::from_state(block);
         hoist::run(block);
         dead::run(block, module);
@@ -36,4 +42,16 @@ pub fn block(block: &mut Block, module: &Module) {
     }
     forward::run(block);
     dead::run(block, module);
+}
+
+/// Gives arrays of a few numbers up in favour of the numbers.
+fn small_arrays(block: &mut Block) {
+    for _ in 0..4 {
+        forward::run(block);
+        unroll::run(block);
+        if !small::run(block) {
+            break;
+        }
+    }
+    forward::run(block);
 }

@@ -1,0 +1,212 @@
+//! Times of compiled Gradus against C written by hand; see `bench/native/README.md`.
+
+#![allow(unsafe_code)] // Calls the C functions that it compiles.
+
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+mod problems;
+
+use gradus_native::{compile, Argument, Backend, Call, Leaf, Limits, Native};
+use gradus_runtime::slot::Slot;
+use problems::Problem;
+use std::process::Command;
+use std::rc::Rc;
+use support::{entry, file, root};
+
+/// A function written by hand: the inputs as a compiled function gets them; the value; the derivative's numbers one after
+/// another, unless the pointer is null.
+type Hand = unsafe extern "C" fn(*const Slot, *mut f64) -> f64;
+
+#[repr(C)]
+struct Timespec {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+extern "C" {
+    fn clock_gettime(clock: i32, time: *mut Timespec) -> i32;
+}
+
+/// CPU time of this thread (Linux).
+fn now() -> f64 {
+    let mut time = Timespec { seconds: 0, nanoseconds: 0 };
+    unsafe { clock_gettime(3, &mut time) };
+    time.seconds as f64 * 1e9 + time.nanoseconds as f64
+}
+
+/// The least time of a run, in nanoseconds.
+fn time(mut run: impl FnMut()) -> f64 {
+    run();
+    let (mut best, mut total, mut runs) = (f64::INFINITY, 0.0, 0);
+    let mut batch = 1;
+    while total < 2e8 || (runs < 5 && total < 3e9) {
+        let start = now();
+        for _ in 0..batch {
+            run();
+        }
+        let spent = now() - start;
+        if spent < 2e4 {
+            batch *= 4;
+            continue;
+        }
+        best = best.min(spent / f64::from(batch));
+        total += spent;
+        runs += 1;
+    }
+    best
+}
+
+/// Times an entry on slots, without copying results.
+fn time_entry(native: &Native, at: usize, leaves: &[Leaf]) -> f64 {
+    let results: Vec<bool> = native.call(at, leaves).expect("runs").iter().map(|leaf| leaf.ty().is_array()).collect();
+    let slots: Vec<Slot> = leaves.iter().map(Leaf::slot).collect();
+    let mut out = vec![Slot::integer(0); results.len()];
+    time(|| unsafe {
+        native.executable.call_slots(at, &slots, &mut out, &Limits::default()).expect("runs");
+        for (slot, array) in out.iter_mut().zip(&results) {
+            if *array {
+                native.executable.release(slot);
+            }
+        }
+    })
+}
+
+fn close(found: &[f64], expected: &[f64], what: &str) {
+    let scale = expected.iter().fold(1.0_f64, |m, x| m.max(x.abs()));
+    let off = found.iter().zip(expected).fold(0.0_f64, |m, (x, y)| m.max((x - y).abs()));
+    assert!(found.len() == expected.len() && off <= 1e-9 * scale, "{what}: results differ by {off} of {scale}");
+}
+
+/// The real numbers of results, one after another.
+fn reals(leaves: &[Leaf]) -> Vec<f64> {
+    let of = |leaf: &Leaf| match leaf {
+        Leaf::Reals { data, .. } => data.clone(),
+        Leaf::Real(x) => vec![*x],
+        _ => Vec::new(),
+    };
+    leaves.iter().flat_map(of).collect()
+}
+
+/// `bench flow FILE FUNCTION` and `bench c FILE FUNCTION`: what the function becomes.
+fn show(path: &str, name: &str, as_c: bool) {
+    let program = file(std::path::Path::new(path));
+    match gradus_native::lower(&program, &[entry(&program, name)]) {
+        Ok((module, ids, _)) if as_c => print!("{}", gradus_native::c::emit(&module, &[(ids[0], name.into())]).code),
+        Ok((module, _, _)) => print!("{}", gradus_native::flow::print::module(&module)),
+        Err(refusal) => println!("{}", refusal.diagnostic().message),
+    }
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match &words[..] {
+        [command, path, name] if command == "flow" || command == "c" => return show(path, name, command == "c"),
+        _ => {}
+    }
+    let options = gradus_native::c::Options::default();
+    let library = std::env::temp_dir().join(format!("gradus-bench-{}.so", std::process::id()));
+    let status = Command::new(&options.compiler)
+        .args(&options.flags)
+        .arg("-I")
+        .arg(root().join("crates/runtime/src"))
+        .arg(root().join("bench/native/hand.c"))
+        .arg("-o")
+        .arg(&library)
+        .arg("-lm")
+        .status()
+        .expect("a C compiler");
+    assert!(status.success());
+    let hand = unsafe { libloading::Library::new(&library).expect("loads") };
+    println!(
+        "| microseconds | hand f | C f | Cranelift f | hand grad | C grad | Cranelift grad | f | grad | grad / f |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for problem in problems::all().iter().filter(|p| words.is_empty() || words.iter().any(|w| w == p.name)) {
+        measure(problem, &hand);
+    }
+    if words.is_empty() {
+        rosenbrock();
+    }
+    let _ = std::fs::remove_file(&library);
+}
+
+fn cell(ns: f64) -> String {
+    let us = ns / 1e3;
+    if us < 1e3 {
+        format!("{us:.1}")
+    } else {
+        format!("{us:.0}")
+    }
+}
+
+fn measure(problem: &Problem, hand: &libloading::Library) {
+    let program = file(&root().join(format!("examples/gradbench/{}.gr", problem.name)));
+    let entries = [entry(&program, problem.function), entry(&program, problem.derivative)];
+    let native = |backend: Backend| compile(&program, &entries, &backend.into()).expect("compiles");
+    let (c, cranelift) = (native(Backend::C), native(Backend::Cranelift));
+    let hand = unsafe { hand.get::<Hand>(format!("hand_{}", problem.name).as_bytes()).ok() };
+    for (label, leaves) in &problem.cases {
+        let value = c.call(0, leaves).expect("runs");
+        let derivative = reals(&c.call(1, leaves).expect("runs"));
+        close(&reals(&cranelift.call(1, leaves).expect("runs")), &derivative, label);
+        let times = |native: &Native| (time_entry(native, 0, leaves), time_entry(native, 1, leaves));
+        let (ours, instant) = (times(&c), times(&cranelift));
+        let mut by_hand = (None, None);
+        if let Some(hand) = &hand {
+            let slots: Vec<Slot> = leaves.iter().map(Leaf::slot).collect();
+            let mut buffer = vec![0.0; derivative.len()];
+            let call = |to: *mut f64| unsafe { hand(slots.as_ptr(), to) };
+            let expected = call(buffer.as_mut_ptr());
+            close(&[reals(&value).last().copied().unwrap_or(0.0)], &[expected], label);
+            close(&derivative, &buffer, label);
+            let f = time(|| {
+                call(std::ptr::null_mut());
+            });
+            let gradient = time(|| {
+                call(buffer.as_mut_ptr());
+            });
+            by_hand = (Some(f), Some(gradient));
+        }
+        let shown = |ns: Option<f64>| ns.map_or(String::new(), cell);
+        let over = |ours: f64, hand: Option<f64>| hand.map_or(String::new(), |hand| format!("{:.2}", ours / hand));
+        println!(
+            "| {label} | {} | {} | {} | {} | {} | {} | {} | {} | {:.2} |",
+            shown(by_hand.0),
+            cell(ours.0),
+            cell(instant.0),
+            shown(by_hand.1),
+            cell(ours.1),
+            cell(instant.1),
+            over(ours.0, by_hand.0),
+            over(ours.1, by_hand.1),
+            ours.1 / ours.0
+        );
+    }
+}
+
+/// Through prepared calls: no allocation.
+fn rosenbrock() {
+    let program = file(&root().join("bench/native/kernels.gr"));
+    let entries = [entry(&program, "rosenbrock"), entry(&program, "rosenbrock_gradient")];
+    println!();
+    for backend in [Backend::C, Backend::Cranelift] {
+        let native = compile(&program, &entries, &backend.into()).expect("compiles");
+        let executable = Rc::new(native.executable);
+        let times = [0, 1].map(|entry| {
+            let arguments = vec![Argument::Owned(Leaf::Real(0.0)); 2];
+            let mut call = Call::new(executable.clone(), entry, arguments).expect("reals");
+            let mut results = [0.0; 3];
+            let results = &mut results[..1 + 2 * entry];
+            time(|| {
+                assert!(call.write_reals(2, &[0.3, 0.7]));
+                call.run().expect("runs");
+                assert!(call.read_reals(results));
+            })
+        });
+        println!(
+            "Rosenbrock, {backend:?}: function {:.1} ns, value and gradient {:.1} ns per call",
+            times[0], times[1]
+        );
+    }
+}

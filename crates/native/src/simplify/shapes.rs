@@ -1,0 +1,69 @@
+//! What is known of the lengths of arrays from how they were made.
+
+use super::forward::{Forward, Key, Made};
+use crate::flow::*;
+use rustc_hash::FxHashSet;
+
+impl Forward {
+    /// An array that is state of a loop and only ever changed by `set` keeps its shape.
+    pub(super) fn state_shapes(&mut self, carried: &[(Var, Atom)], body: &Block, skip: usize, binds: &[Var]) {
+        for (i, (var, init)) in carried.iter().enumerate().filter(|(_, (v, _))| v.ty.is_array()) {
+            let mut next = body.results.get(i + skip).copied();
+            while let Some(now) = next.and_then(|a| a.var()).filter(|v| v != var) {
+                let made = body.stmts.iter().find(|s| s.binds.contains(&now));
+                next = match made.map(|s| &s.op) {
+                    Some(Op::Set { array, .. }) => Some((*array).into()),
+                    _ => None,
+                };
+            }
+            if next.is_some() {
+                self.made.insert(*var, Made::Like(*init));
+                self.made.insert(binds[i], Made::Like(*init));
+            }
+        }
+    }
+
+    /// The array that a loop copies, collecting its elements one after the other.
+    pub(super) fn copied(&self, element: Atom, l: &For) -> Option<Var> {
+        let read = l.body.stmts.iter().find(|s| s.binds.first().copied().map(Atom::Var) == Some(element))?;
+        let Op::Get { array, index } = &read.op else { return None };
+        let inside = l.carried.iter().any(|(v, _)| v == array) || l.body.stmts.iter().any(|s| s.binds.contains(array));
+        if index[..] != [l.index.into()] || inside {
+            return None;
+        }
+        let length = self.dim(*array, 0).or_else(|| self.find(&Key::Dim(*array, 0)))?;
+        (length == l.count).then_some(*array)
+    }
+
+    /// The lengths of a row that a loop collects, as far as they are the same in every iteration and known outside.
+    pub(super) fn outer_lengths(&self, row: Atom, l: &For) -> Vec<Option<Atom>> {
+        let Some(row) = row.var().filter(|v| v.ty.is_array()) else { return Vec::new() };
+        let mut inside = FxHashSet::default();
+        walk::for_each_binder(&l.body, &mut |v| {
+            inside.insert(v);
+        });
+        inside.extend(l.carried.iter().map(|(v, _)| *v).chain([l.index]));
+        let known = |axis| self.dim(row, axis).or_else(|| self.find(&Key::Dim(row, axis)));
+        (0..row.ty.rank).map(|axis| known(axis).filter(|n| n.var().is_none_or(|v| !inside.contains(&v)))).collect()
+    }
+
+    /// The length of an array, if how it was made tells it.
+    pub(super) fn dim(&self, array: Var, axis: u8) -> Option<Atom> {
+        match self.made.get(&array)? {
+            Made::Fill(dims, _) => dims.get(axis as usize).copied(),
+            Made::Literal(items) if axis == 0 => Some(Atom::Int(items.len() as i64)),
+            Made::Literal(items) => {
+                let first = items.first()?.var()?;
+                self.dim(first, axis - 1).or_else(|| self.find(&Key::Dim(first, axis - 1)))
+            }
+            Made::Collected(count, _) if axis == 0 => Some(*count),
+            Made::Collected(_, row) => row.get(axis as usize - 1).copied().flatten(),
+            Made::Like(Atom::Var(other)) => self.dim(*other, axis).or_else(|| self.find(&Key::Dim(*other, axis))),
+            Made::Row(whole, index) => {
+                let axis = axis + index.len() as u8;
+                self.dim(*whole, axis).or_else(|| self.find(&Key::Dim(*whole, axis)))
+            }
+            Made::Scalar(..) | Made::Cell(..) | Made::Like(_) => None,
+        }
+    }
+}
