@@ -38,6 +38,10 @@ impl Forward {
     /// The lengths of a row that a loop collects, as far as they are the same in every iteration and known outside.
     pub(super) fn outer_lengths(&self, row: Atom, l: &For) -> Vec<Option<Atom>> {
         let Some(row) = row.var().filter(|v| v.ty.is_array()) else { return Vec::new() };
+        // An array without rows does not know how long they would have been.
+        if !matches!(l.count, Atom::Int(count) if count > 0) {
+            return Vec::new();
+        }
         let mut inside = FxHashSet::default();
         walk::for_each_binder(&l.body, &mut |v| {
             inside.insert(v);
