@@ -146,18 +146,23 @@ impl Small {
 
     /// State of a loop that is such an array from the start and after every iteration.
     fn repeated(&mut self, stmt: Stmt, out: &mut Vec<Stmt>) {
-        let (carried, skip) = match &stmt.op {
-            Op::For(l) => (&l.carried, 0),
-            Op::While(l) => (&l.carried, 1),
+        let (carried, body, skip) = match &stmt.op {
+            Op::For(l) => (&l.carried, &l.body, 0),
+            Op::While(l) => (&l.carried, &l.body, 1),
             _ => return,
         };
-        let mut chosen: Vec<Option<usize>> = carried
-            .iter()
-            .map(|(var, init)| match self.of(*init) {
-                Some(Parts::Items(items)) if var.ty.rank == 1 && !items.is_empty() => Some(items.len()),
-                _ => None,
-            })
-            .collect();
+        let length = |(i, (var, init)): (usize, &(Var, Atom))| {
+            let parts = match self.of(*init)? {
+                // Nobody looks at the start: the state is as long as what follows it.
+                Parts::Dummy => self.of(*body.results.get(i + skip)?)?,
+                parts => parts,
+            };
+            match parts {
+                Parts::Items(items) if var.ty.rank == 1 && !items.is_empty() => Some(items.len()),
+                Parts::Items(_) | Parts::Dummy => None,
+            }
+        };
+        let mut chosen: Vec<Option<usize>> = carried.iter().enumerate().map(length).collect();
         while chosen.iter().any(|c| c.is_some()) {
             match self.try_state(&stmt, &chosen, skip) {
                 Ok((stmt, whole)) => {
