@@ -50,6 +50,8 @@ pub(super) struct Forward {
     equal: Vec<Vec<(Var, Option<Atom>)>>,
     /// The indices of the loops around, with their counts.
     pub(super) below: FxHashMap<Var, Atom>,
+    /// Lengths of rows, with what they are if there are any rows.
+    pub(super) row_lengths: FxHashMap<Var, Atom>,
     /// Integers that are lengths of arrays.
     pub(super) lengths: FxHashSet<Var>,
 }
@@ -211,6 +213,9 @@ impl Forward {
                     Some(known) => self.replace(stmt.binds[0], known),
                     None => {
                         self.lengths.insert(stmt.binds[0]);
+                        if let Some(length) = self.length_of_rows(array, axis) {
+                            self.row_lengths.insert(stmt.binds[0], length);
+                        }
                         self.keep(Key::Dim(array, axis), stmt, out);
                     }
                 }

@@ -121,8 +121,13 @@ impl Forward {
             |x: Atom, y: Atom| self.find(&Key::Scalar(Prim::Equal, vec![x, y])).is_some_and(|e| self.holds(e));
         match (a, b) {
             (Atom::Int(x), Atom::Int(y)) => x <= y,
-            _ => a == b || checked(a, b) || checked(b, a),
+            _ => a == b || checked(a, b) || checked(b, a) || self.as_row(a) == self.as_row(b),
         }
+    }
+
+    /// The length of a row as it is if there are rows. Only for bounds: where there are none, no index is asked for.
+    fn as_row(&self, n: Atom) -> Atom {
+        n.var().and_then(|v| self.row_lengths.get(&v).copied()).unwrap_or(n)
     }
 
     /// `(n - 1) - k` with k below n: the count n.

@@ -38,34 +38,45 @@ impl Forward {
     /// The lengths of a row that a loop collects, as far as they are the same in every iteration and known outside.
     pub(super) fn outer_lengths(&self, row: Atom, l: &For) -> Vec<Option<Atom>> {
         let Some(row) = row.var().filter(|v| v.ty.is_array()) else { return Vec::new() };
-        // An array without rows does not know how long they would have been.
-        if !matches!(l.count, Atom::Int(count) if count > 0) {
-            return Vec::new();
-        }
         let mut inside = FxHashSet::default();
         walk::for_each_binder(&l.body, &mut |v| {
             inside.insert(v);
         });
         inside.extend(l.carried.iter().map(|(v, _)| *v).chain([l.index]));
-        let known = |axis| self.dim(row, axis).or_else(|| self.find(&Key::Dim(row, axis)));
+        let known = |axis| self.length_of_rows(row, axis).or_else(|| self.find(&Key::Dim(row, axis)));
         (0..row.ty.rank).map(|axis| known(axis).filter(|n| n.var().is_none_or(|v| !inside.contains(&v)))).collect()
     }
 
     /// The length of an array, if how it was made tells it.
     pub(super) fn dim(&self, array: Var, axis: u8) -> Option<Atom> {
+        self.length(array, axis, false)
+    }
+
+    /// The same, or what it is if the array has any rows: enough where a row is about to be read.
+    pub(super) fn length_of_rows(&self, array: Var, axis: u8) -> Option<Atom> {
+        self.length(array, axis, true)
+    }
+
+    /// `any_rows`: arrays are taken to have rows. One without does not know how long they would have been.
+    fn length(&self, array: Var, axis: u8, any_rows: bool) -> Option<Atom> {
+        let dim =
+            |array: Var, axis: u8| self.length(array, axis, any_rows).or_else(|| self.find(&Key::Dim(array, axis)));
         match self.made.get(&array)? {
             Made::Fill(dims, _) => dims.get(axis as usize).copied(),
             Made::Literal(items) if axis == 0 => Some(Atom::Int(items.len() as i64)),
             Made::Literal(items) => {
                 let first = items.first()?.var()?;
-                self.dim(first, axis - 1).or_else(|| self.find(&Key::Dim(first, axis - 1)))
+                dim(first, axis - 1)
             }
             Made::Collected(count, _) if axis == 0 => Some(*count),
-            Made::Collected(_, row) => row.get(axis as usize - 1).copied().flatten(),
-            Made::Like(Atom::Var(other)) => self.dim(*other, axis).or_else(|| self.find(&Key::Dim(*other, axis))),
+            Made::Collected(count, row) => {
+                let some = any_rows || matches!(count, Atom::Int(count) if *count > 0);
+                row.get(axis as usize - 1).copied().flatten().filter(|_| some)
+            }
+            Made::Like(Atom::Var(other)) => dim(*other, axis),
             Made::Row(whole, index) => {
                 let axis = axis + index.len() as u8;
-                self.dim(*whole, axis).or_else(|| self.find(&Key::Dim(*whole, axis)))
+                dim(*whole, axis)
             }
             Made::Scalar(..) | Made::Cell(..) | Made::Like(_) => None,
         }
