@@ -23,8 +23,8 @@ pub fn arguments(rest: &[String]) -> Option<(u64, u64)> {
 
 pub fn check(count: u64, first: u64, release: bool) -> Count {
     for (tool, packages) in [("coqc", "coq libcoq-coquelicot"), ("ocamlfind", "ocaml-nox ocaml-findlib")] {
-        let found = Command::new(tool).arg("-version").output().is_ok_and(|output| output.status.success());
-        if !found && !Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success()) {
+        // Not every tool answers to a question for its version with success; that it can be started is enough.
+        if Command::new(tool).arg("-version").output().is_err() {
             return Count::skipped(format!(
                 "oracle: the derivatives were not compared with the proofs, since {tool} is not installed (Debian: apt-get install {packages})"
             ));

@@ -120,7 +120,6 @@ impl Walk<'_> {
             Prim::Floor | Prim::Round | Prim::Truncate => {}
             Prim::AddInt | Prim::SubInt | Prim::MulInt | Prim::DivInt | Prim::ModInt | Prim::NegInt | Prim::Not => {}
             Prim::Build | Prim::Get | Prim::Length | Prim::Set | Prim::Ifold | Prim::Iterate | Prim::CheckSize => {}
-            Prim::Checkpoint => {}
             Prim::Equal | Prim::NotEqual | Prim::Less | Prim::LessEqual | Prim::Greater | Prim::GreaterEqual => {
                 if !matches!(types, [Type::Real | Type::Int]) {
                     self.note(format!("`{name}` of structured data"), span);
@@ -133,7 +132,8 @@ impl Walk<'_> {
             Prim::VectorAdd | Prim::VectorSub | Prim::Scale | Prim::Inner | Prim::ZeroLike => {
                 self.note(format!("`{name}`"), span)
             }
-            Prim::StopGradient => self.note(format!("`{name}`"), span),
+            // A checkpoint is an application, but in reverse mode it is recorded in a way of its own.
+            Prim::StopGradient | Prim::Checkpoint => self.note(format!("`{name}`"), span),
         }
     }
 

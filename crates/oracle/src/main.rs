@@ -50,7 +50,8 @@ fn run(count: u64, first: u64) -> std::io::Result<ExitCode> {
 
 /// What the proved language has.
 fn features() -> Features {
-    let without = [Feature::NestedDerivatives, Feature::VectorSpace, Feature::Iteration];
+    let without =
+        [Feature::NestedDerivatives, Feature::VectorSpace, Feature::Iteration, Feature::Checkpoints, Feature::Rules];
     without.into_iter().fold(Features::all(), Features::without)
 }
 

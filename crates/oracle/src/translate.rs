@@ -354,7 +354,6 @@ impl<'a> Translator<'a> {
                 Wire::op("lt", wires)
             }
             Prim::NegInt => Wire::op("isub", [vec![Wire::Int(0)], wires].concat()),
-            Prim::Checkpoint => Wire::op("app", wires),
             Prim::CheckSize => return self.check_size(&types[0], args),
             other => return outside(format!("`{}`", other.info().name)),
         })
