@@ -5,6 +5,7 @@ pub mod build;
 pub mod call;
 pub mod check;
 pub mod eval;
+pub mod explain;
 pub mod fmt;
 pub mod grad;
 pub mod gradbench;

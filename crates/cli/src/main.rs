@@ -93,6 +93,9 @@ fn dispatch(cli: &Cli, output: &Output) -> Done {
         Command::Trace { point } => commands::trace::trace(point, options, output),
         Command::Fmt { files, check, stdin } => commands::fmt::fmt(files, *check, *stdin, output),
         Command::Test { files } => commands::test::test(files, options, output),
+        Command::Explain { file, function, wrt, dump } => {
+            commands::explain::explain(file, function, *wrt, *dump, options, output)
+        }
         Command::Build { file, functions, grad, to } => {
             commands::build::build(file, functions, *grad, to, options, output)
         }

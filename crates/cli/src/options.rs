@@ -136,6 +136,22 @@ pub enum Command {
         /// Files, or folders to look for `.gr` files in (the present folder by default)
         files: Vec<PathBuf>,
     },
+    /// Say what the compiler makes of a function and its gradient, place by place, to see why it is slow
+    #[command(after_help = "Example: gradus explain examples/descent.gr loss\n\n\
+                            For the gradient: which loops run there, again and back, what is saved of each iteration, what is left on the\n\
+                            heap, which functions are only known when the program runs. docs/native.md says what the lines mean.")]
+    Explain {
+        /// The program
+        file: PathBuf,
+        /// A function of the program, or an expression in parentheses
+        function: String,
+        /// The parameter to differentiate by, counted from 0
+        #[arg(long, default_value_t = 0, value_name = "I")]
+        wrt: usize,
+        /// Show the program after a pass of the compiler instead
+        #[arg(long, value_name = "PASS")]
+        dump: Option<Pass>,
+    },
     /// Write functions of a program as C, or compile them to a shared library
     #[command(after_help = "Example: gradus build examples/descent.gr predict --grad -o model.so\n\n\
                             The header model.h beside it declares `model_predict` and says what goes into which slot.")]
@@ -194,6 +210,25 @@ pub struct Point {
     /// The parameter to differentiate by, counted from 0
     #[arg(long, default_value_t = 0, value_name = "I")]
     pub wrt: usize,
+}
+
+/// A pass of the compiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Pass {
+    /// Names and types resolved
+    Core,
+    /// First-order code as it comes out of core
+    Lowered,
+    /// The same, simplified
+    Flow,
+    /// Value and gradient, as they come out of differentiation
+    Derivative,
+    /// The same, simplified
+    DerivativeFlow,
+    /// Value and gradient in the language of Cranelift
+    Cranelift,
+    /// Value and gradient in C
+    C,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -18,7 +18,7 @@ fn folder(test: &str) -> Folder {
     Folder::new(test).with("line.gr", LINE).with("points.csv", "x,y\n1,1\n2,3\n")
 }
 
-const BACKENDS: [&str; 2] = ["reference", "c"];
+const BACKENDS: [&str; 3] = ["reference", "native", "c"];
 
 #[test]
 fn programs_run_with_their_data() {

@@ -6,7 +6,7 @@ use serde_json::{json, Value as Json};
 use std::path::{Path, PathBuf};
 use support::Folder;
 
-const BACKENDS: [&str; 2] = ["reference", "c"];
+const BACKENDS: [&str; 3] = ["reference", "native", "c"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

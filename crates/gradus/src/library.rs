@@ -19,6 +19,11 @@ pub fn text(module: &str) -> Option<&'static str> {
     MODULES.iter().find(|(name, _)| *name == module).map(|(_, text)| *text)
 }
 
+/// Whether a file is a module of the library.
+pub fn is_module(file: &gradus_source::SourceFile) -> bool {
+    MODULES.iter().any(|(_, text)| *text == &*file.text)
+}
+
 pub fn names() -> impl Iterator<Item = &'static str> {
     MODULES.iter().map(|(name, _)| *name)
 }

@@ -9,7 +9,7 @@ pub enum Backend {
     /// The evaluator that defines the meaning.
     #[default]
     Reference,
-    /// Machine code. Not built yet.
+    /// Machine code, made in milliseconds with no tool outside the binary.
     Native,
     /// C, compiled by the C compiler of the machine.
     C,

@@ -200,6 +200,42 @@ pub fn lower(core: &Program, entries: &[gradus_native::Entry]) -> Lowered {
     all
 }
 
+/// One entry as flow, before and after simplification, for a reader who knows the program's own files and not the library's.
+pub fn lower_for_people(
+    core: &Program,
+    entry: gradus_native::Entry,
+    sources: &SourceMap,
+    simplified: bool,
+) -> Result<(Module, FunctionId), Box<Diagnostic>> {
+    let own =
+        sources.files().filter(|(_, file)| !crate::library::is_module(file)).map(|(id, _)| id).collect::<Vec<_>>();
+    let lowered = gradus_native::lower_seen_from(core, &[entry], &own);
+    let (mut module, ids, _) = lowered.map_err(|refusal| Box::new(refusal.diagnostic()))?;
+    let Some(id) = ids.first().copied() else { gradus_source::bug!("an entry without function") };
+    if simplified {
+        gradus_native::simplify::module(&mut module);
+    }
+    Ok((module, id))
+}
+
+/// The core of a definition, for people.
+pub fn core_text(core: &Program, definition: &gradus_core::Symbol) -> String {
+    match core.defs.get(definition).map(|def| &def.body) {
+        Some(gradus_core::Body::Term(term)) => gradus_core::print::print_term(None, term, Default::default()) + "\n",
+        Some(gradus_core::Body::Data { .. }) | None => String::new(),
+    }
+}
+
+/// A flow program, for people.
+pub fn flow_text(module: &Module) -> String {
+    gradus_native::flow::print::module(module)
+}
+
+/// What Cranelift gets, for people.
+pub fn cranelift_text(module: &Module, entry: FunctionId) -> Result<String, Box<Diagnostic>> {
+    gradus_native::cranelift::text(module, &[entry]).map_err(|error| Box::new(error.diagnostic()))
+}
+
 /// Machine code of flow functions, numbered as given.
 pub fn code(module: &Module, entries: &[FunctionId], backend: Backend) -> Result<Executable, Box<Diagnostic>> {
     let backend = match backend {

@@ -4,7 +4,7 @@ use crate::flow::{FunctionId, Module};
 use crate::lower::{Lowering, Signature};
 use crate::{c, cranelift, simplify, Executable, Leaf, Limits, Refusal, RunError};
 use gradus_core::{Program, Term, Type};
-use gradus_source::Diagnostic;
+use gradus_source::{Diagnostic, FileId};
 
 /// What is to be compiled: a closed term of a type `a1 -> ... -> an -> b` over data types. A definition is such a term, and
 /// so is any derivative of it.
@@ -96,18 +96,27 @@ impl Native {
     }
 }
 
+/// Flow with the functions and signatures of the entries.
+pub type Flow = (Module, Vec<FunctionId>, Vec<Signature>);
+
 /// The flow program of some entries, simplified: what the backends take, and what can be shown.
-pub fn lower(program: &Program, entries: &[Entry]) -> Result<(Module, Vec<FunctionId>, Vec<Signature>), Box<Refusal>> {
+pub fn lower(program: &Program, entries: &[Entry]) -> Result<Flow, Box<Refusal>> {
+    let mut flow = lower_seen_from(program, entries, &[])?;
+    simplify::module(&mut flow.0);
+    Ok(flow)
+}
+
+/// The same before it is simplified, for a reader who knows only some files (none: all): see [`Lowering::seen_from`].
+pub fn lower_seen_from(program: &Program, entries: &[Entry], files: &[FileId]) -> Result<Flow, Box<Refusal>> {
     let mut lowering = Lowering::new(program);
+    lowering.seen_from(files);
     let (mut ids, mut signatures) = (Vec::new(), Vec::new());
     for entry in entries {
         let (id, signature) = lowering.entry(&entry.name, &entry.term, &entry.ty)?;
         ids.push(id);
         signatures.push(signature);
     }
-    let mut module = lowering.finish()?;
-    simplify::module(&mut module);
-    Ok((module, ids, signatures))
+    Ok((lowering.finish()?, ids, signatures))
 }
 
 /// Compiles entries of a program.

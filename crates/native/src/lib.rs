@@ -33,6 +33,7 @@ pub mod c;
 pub mod call;
 pub mod cranelift;
 pub mod data;
+pub mod explain;
 pub mod flow;
 pub mod leaf;
 pub mod lower;
@@ -49,7 +50,7 @@ pub mod tangent;
 mod compile;
 
 pub use call::{Argument, Call};
-pub use compile::{compile, lower, Backend, CompileError, Entry, Error, Native, Options};
+pub use compile::{compile, lower, lower_seen_from, Backend, CompileError, Entry, Error, Native, Options};
 pub use data::{Data, Layout, Parts};
 pub use leaf::Leaf;
 pub use place::Site;

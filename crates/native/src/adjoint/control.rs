@@ -154,7 +154,7 @@ impl Sweep<'_> {
         let params: Vec<Var> = index.into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();
         let free = outer_vars(body, &params);
         self.around(&free, |s| {
-            let k = Var::fresh("k", Type::INT);
+            let k = Var::fresh(BACKWARD_INDEX, Type::INT);
             s.b.push();
             let i = if saved.is_empty() {
                 Atom::Var(k)
@@ -190,6 +190,7 @@ impl Sweep<'_> {
                 }
             }
             let block = s.b.pop(before);
+            s.b.span = stmt.span;
             let carried_adj: Vec<(Var, Atom)> = state.iter().map(|(_, var, last)| (*var, *last)).collect();
             let firsts = s.b.for_loop(k, count, carried_adj, block);
             for ((at, _, _), first) in state.iter().zip(firsts) {

@@ -8,7 +8,7 @@ pub(super) fn ensure(module: &mut Module, shape: ShapeId) -> FunctionId {
         return merge;
     }
     let ty = Type::boxed(shape);
-    let name = Name::new(&format!("merge_{}", module.shape(shape).name));
+    let name = Name::new(&format!("boxes_merge_{}", module.shape(shape).name));
     let params = vec![Var::fresh("a", ty), Var::fresh("b", ty)];
     module.functions.push(Function { name, params, results: vec![ty], body: Block::default(), rule: None });
     let id = FunctionId(module.functions.len() - 1);

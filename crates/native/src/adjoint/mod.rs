@@ -33,6 +33,9 @@ use crate::tangent::Tangents;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// What counts the iterations of a loop that goes backwards, so that people can tell it from others.
+pub const BACKWARD_INDEX: &str = "k";
+
 /// The adjoints of functions that were made so far.
 #[derive(Default)]
 pub struct Adjoints {

@@ -221,7 +221,7 @@ impl Sweep<'_> {
         let emitted = emitted.pop().unwrap_or_default();
         let (records, results) = (records.pop().unwrap_or_default(), results.pop().unwrap_or_default());
         self.around(&free, |s| {
-            let k = Var::fresh("k", Type::INT);
+            let k = Var::fresh(BACKWARD_INDEX, Type::INT);
             s.b.push();
             let last = s.b.scalar(Prim::SubInt, &[count, Atom::Int(1)]);
             let i = s.b.scalar(Prim::SubInt, &[last, k.into()]);
@@ -243,6 +243,7 @@ impl Sweep<'_> {
             let backward = s.with_trace(trace, at_i, shape, &emitted, backward);
             s.b.stmts(backward.stmts);
             let block = s.b.pop(backward.results);
+            s.b.span = stmt.span;
             let carried_adj: Vec<(Var, Atom)> = state.iter().map(|(_, var, last)| (*var, *last)).collect();
             let firsts = s.b.for_loop(k, count, carried_adj, block);
             for ((at, _, _), first) in state.iter().zip(firsts) {

@@ -5,7 +5,7 @@ use super::math;
 use crate::flow::{FunctionId, Module};
 use crate::recursion;
 use crate::run::Code;
-use cranelift_codegen::ir::{types, AbiParam, UserFuncName, Value};
+use cranelift_codegen::ir::{types, AbiParam, Function, UserFuncName, Value};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::Context;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -80,6 +80,22 @@ fn new_module() -> Result<JITModule, CompileError> {
 
 /// Compiles a module; `entries` are the functions to be called from outside.
 pub fn compile(module: &Module, entries: &[FunctionId]) -> Result<Code, CompileError> {
+    compile_shown(module, entries, &mut |_| {})
+}
+
+/// The functions in Cranelift's language, for people.
+pub fn text(module: &Module, entries: &[FunctionId]) -> Result<String, CompileError> {
+    let mut text = String::new();
+    compile_shown(module, entries, &mut |function| text += &format!("{}\n", function.display()))?;
+    Ok(text)
+}
+
+/// Compiles; `show` sees each function before it becomes machine code.
+fn compile_shown(
+    module: &Module,
+    entries: &[FunctionId],
+    show: &mut dyn FnMut(&Function),
+) -> Result<Code, CompileError> {
     let mut linker = Linker {
         jit: new_module()?,
         module,
@@ -100,7 +116,7 @@ pub fn compile(module: &Module, entries: &[FunctionId]) -> Result<Code, CompileE
         context.func.signature = linker.signature(function);
         let recursive = linker.recursive[id];
         let func = linker.functions[id];
-        define(&mut linker, &mut context, &mut shared, func, |emitter, _| emitter.function(function, recursive))?;
+        define(&mut linker, &mut context, &mut shared, func, show, |emitter, _| emitter.function(function, recursive))?;
     }
     let mut functions = Vec::new();
     for (number, id) in entries.iter().enumerate() {
@@ -111,7 +127,7 @@ pub fn compile(module: &Module, entries: &[FunctionId]) -> Result<Code, CompileE
         let name = format!("gradus_entry_{number}");
         let func = linker.jit.declare_function(&name, Linkage::Export, &signature).map_err(refused)?;
         let can_fail = !module.shapes.is_empty() || recursion::can_fail(module, *id);
-        define(&mut linker, &mut context, &mut shared, func, |emitter, params| {
+        define(&mut linker, &mut context, &mut shared, func, show, |emitter, params| {
             emitter.entry(*id, params[0], params[1], can_fail)
         })?;
         functions.push(func);
@@ -139,6 +155,7 @@ fn define(
     context: &mut Context,
     shared: &mut FunctionBuilderContext,
     id: FuncId,
+    show: &mut dyn FnMut(&Function),
     write: impl FnOnce(&mut Emitter<'_, '_, '_>, &[Value]),
 ) -> Result<(), CompileError> {
     context.func.name = UserFuncName::user(0, id.as_u32());
@@ -162,9 +179,7 @@ fn define(
     write(&mut emitter, &params);
     let Emitter { linker, b, .. } = emitter;
     b.finalize(config);
-    if std::env::var_os("GRADUS_KEEP_CLIF").is_some() {
-        eprintln!("{}", context.func.display());
-    }
+    show(&context.func);
     linker.jit.define_function(id, context).map_err(refused)?;
     linker.jit.clear_context(context);
     Ok(())

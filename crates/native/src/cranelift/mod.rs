@@ -16,4 +16,4 @@ mod math;
 mod plan;
 mod scalars;
 
-pub use compile::{compile, CompileError};
+pub use compile::{compile, text, CompileError};

@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::flow::fold;
+use gradus_source::FileId;
+use std::rc::Rc;
 
 /// Adds statements to the innermost open block.
 #[derive(Default)]
@@ -9,12 +11,49 @@ pub struct Builder {
     open: Vec<Vec<Stmt>>,
     /// Where the statements that are being written come from.
     pub span: Span,
+    pub seen_from: SeenFrom,
+}
+
+/// Whose places statements get, where not each its own: what comes from a file that is not listed gets the place of the call that led there.
+#[derive(Clone, Default)]
+pub struct SeenFrom {
+    /// None: all.
+    files: Rc<[FileId]>,
+    caller: Span,
+}
+
+impl SeenFrom {
+    pub fn files(files: &[FileId]) -> SeenFrom {
+        SeenFrom { files: files.into(), caller: Span::default() }
+    }
+
+    /// Goes into a call; gives what to go back to.
+    pub fn enter(&mut self, call: Span) -> SeenFrom {
+        let outer = self.clone();
+        if self.files.contains(&call.file) {
+            self.caller = call;
+        }
+        outer
+    }
+
+    fn place(&self, span: Span) -> Span {
+        if self.files.is_empty() || self.files.contains(&span.file) {
+            span
+        } else {
+            self.caller
+        }
+    }
 }
 
 impl Builder {
     /// With one block open.
     pub fn new() -> Builder {
-        Builder { open: vec![Vec::new()], span: Span::default() }
+        Builder { open: vec![Vec::new()], ..Builder::default() }
+    }
+
+    /// Another one, for the same reader.
+    pub fn another(&self) -> Builder {
+        Builder { seen_from: self.seen_from.clone(), ..Builder::new() }
     }
 
     /// Opens a block inside the current one.
@@ -61,7 +100,7 @@ impl Builder {
 
     /// `binds = op`
     pub fn bind(&mut self, binds: Vec<Var>, op: Op) {
-        let span = self.span;
+        let span = self.seen_from.place(self.span);
         self.current().push(Stmt { binds, op, span });
     }
 

@@ -99,7 +99,9 @@ impl Lowering<'_> {
                     return self.apply_closure(closure, &ty, &argument, span);
                 }
                 self.applying.push(lambda.clone());
+                let outer = self.b.seen_from.enter(span);
                 let result = self.eval(&lambda.body, &env.with(&lambda.param, &lambda.ty, argument));
+                self.b.seen_from = outer;
                 self.applying.pop();
                 self.b.span = span;
                 result
@@ -115,10 +117,13 @@ impl Lowering<'_> {
                     let function = Function::Recursive { recursive: recursive.clone(), args };
                     return Ok(Value::Function(Rc::new(function)));
                 }
-                match ruled {
+                let outer = self.b.seen_from.enter(span);
+                let result = match ruled {
                     Some((global, _)) => self.call_ruled(&global.clone(), args, span),
                     None => self.call_recursive(recursive, &parts, args, span),
-                }
+                };
+                self.b.seen_from = outer;
+                result
             }
             Function::Derivative { op, types, args } => {
                 let args = [args.clone(), vec![argument]].concat();

@@ -6,7 +6,7 @@ use super::heap::SplitConstants;
 use super::value::{Function as Known, Group, Recursive, Value};
 use super::{Lowered, Lowering};
 use crate::flow::walk::{callees, for_each_binder, free_vars, Renaming};
-use crate::flow::{self, Atom, Block, Builder, FunctionId, Name, Op, Var};
+use crate::flow::{self, Atom, Block, FunctionId, Name, Op, Var};
 use crate::refusal::Reason;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Body, Global, Program, Symbol, Term, TermKind, Type};
@@ -167,7 +167,8 @@ impl Lowering<'_> {
         }
         self.functions.table.push((key, id));
         self.functions.active.push(id);
-        let outer = std::mem::replace(&mut self.b, Builder::new());
+        let inner = self.b.another();
+        let outer = std::mem::replace(&mut self.b, inner);
         let outer_constants = self.constants.clone();
         if own_constants {
             self.constants = inside;

@@ -420,7 +420,8 @@ impl Lowering<'_> {
         };
         let params = self.module.function(id).params.clone();
         let types = self.module.fields(shape, tag).to_vec();
-        let outer = std::mem::replace(&mut self.b, Builder::new());
+        let inner = self.b.another();
+        let outer = std::mem::replace(&mut self.b, inner);
         let constants = std::mem::replace(&mut self.constants, code.known.clone());
         self.b.span = span;
         let block = self.closure_body(&code, ft, &params, types, tag, span);

@@ -21,12 +21,13 @@ pub(crate) use heap::choose_case;
 pub(crate) use structural::linear_fields;
 
 use crate::adjoint::Adjoints;
+use crate::flow::build::SeenFrom;
 use crate::flow::{Atom, Builder, Function, FunctionId, Module, Name, Var};
 use crate::refusal::{Reason, Refusal};
 use crate::tangent::Tangents;
 use gradus_core::traverse::with_stack;
 use gradus_core::{instance, Body, Global, Lambda, Literal, Program, Symbol, Term, TermKind, Type, TypeDecl, TypeName};
-use gradus_source::Span;
+use gradus_source::{FileId, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -89,6 +90,11 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Gives what comes from other files than these the places of the calls that led there: for people who know only these.
+    pub fn seen_from(&mut self, files: &[FileId]) {
+        self.b.seen_from = SeenFrom::files(files);
+    }
+
     pub(crate) fn refuse<T>(&self, reason: Reason, span: Span) -> Lowered<T> {
         Err(Box::new(Refusal { reason, span }))
     }
@@ -96,7 +102,7 @@ impl<'a> Lowering<'a> {
     /// Lowers a closed term of a type `a1 -> ... -> an -> b`, of data types, to a flow function that takes the leaves of the
     /// arguments and gives those of the result.
     pub fn entry(&mut self, name: &str, term: &Term, ty: &Type) -> Lowered<(FunctionId, Signature)> {
-        self.b = Builder::new();
+        self.b = self.b.another();
         self.constants.clear();
         self.data.clear();
         self.data_params.clear();

@@ -2,7 +2,7 @@
 
 use super::value::{Env, Value};
 use super::{Lowered, Lowering};
-use crate::flow::{self, Atom, Block, Builder, FunctionId, Name, Op, Rule, Var};
+use crate::flow::{self, Atom, Block, FunctionId, Name, Op, Rule, Var};
 use crate::refusal::Reason;
 use gradus_core::{instance, Body, Def, Global, Prim, Term, Type};
 use gradus_source::Span;
@@ -217,7 +217,8 @@ impl<'a> Lowering<'a> {
             self.constants.insert(global.clone(), Ok(value));
         }
         let rest: Vec<Atom> = atoms.collect();
-        let outer = std::mem::replace(&mut self.b, Builder::new());
+        let inner = self.b.another();
+        let outer = std::mem::replace(&mut self.b, inner);
         let applying = std::mem::take(&mut self.applying);
         let results = body(self, args, &rest);
         self.applying = applying;

@@ -63,7 +63,7 @@ impl<'a> Lowering<'a> {
         let mut params = vec![Var::fresh("x", Leaf::boxed(shape))];
         params.extend(more.iter().map(|ty| Var::fresh("y", *ty)));
         let id = FunctionId(self.module.functions.len());
-        let name = Name::new(&format!("{what:?}_{}", self.module.shape(shape).name).to_lowercase());
+        let name = Name::new(&format!("boxes_{what:?}_{}", self.module.shape(shape).name).to_lowercase());
         self.module.functions.push(flow::Function {
             name,
             params: params.clone(),
@@ -72,7 +72,8 @@ impl<'a> Lowering<'a> {
             rule: None,
         });
         self.heap.on_boxes.insert(key, id);
-        let outer = std::mem::replace(&mut self.b, Builder::new());
+        let inner = self.b.another();
+        let outer = std::mem::replace(&mut self.b, inner);
         self.b.span = place;
         let results = body(self, &params);
         let made = std::mem::replace(&mut self.b, outer);
