@@ -44,6 +44,7 @@ mod recursion;
 pub mod refusal;
 pub mod run;
 pub mod simplify;
+mod steady;
 mod steps;
 pub mod tangent;
 

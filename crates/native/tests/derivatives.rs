@@ -255,6 +255,39 @@ fun f(x: real, a: real[1], k: int) -> (real, real[1], real[2]) {
     );
 }
 
+/// Arrays that get longer, and rows that are not there: what each iteration begins with fits in no flat array.
+#[test]
+fn state_that_changes_its_lengths() {
+    all_agree(
+        "\
+fun f(x: real, y: real, k: int) -> (real[1], real) {
+  l = array real[1] of x y
+  r0 = fill 0 0 := 0.0
+  a, r = for i < k with b: real[1] = l, rows: real[2] = r0 {
+    n = dim b 0
+    m = iadd n 1
+    c = for j < m {
+      h = idiv j 2
+      e = get b h
+      p = mul e x
+      q = sin p
+      collect q
+    }
+    d = for j < 2 {
+      collect c
+    }
+    yield c d
+  }
+  u = get r 1 3
+  v = get a 2
+  w = mul u v
+  return a w
+}
+",
+        &[Leaf::Real(0.4), Leaf::Real(1.7), Leaf::Int(3)],
+    );
+}
+
 #[test]
 fn while_loops() {
     all_agree(

@@ -150,7 +150,7 @@ fn adjoint_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Functi
     let mut active: FxHashSet<Var> = wrt.iter().copied().collect();
     crate::activity::propagate(&body, &mut active);
     let mut b = Builder::new();
-    let mut sweep = Sweep::new(&mut b, module, adjoints, active);
+    let mut sweep = Sweep::new(&mut b, module, adjoints, &body, active);
     for (array, acc) in arrays {
         sweep.adj.insert(array, Adj::Open(acc));
     }

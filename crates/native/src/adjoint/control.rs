@@ -29,7 +29,7 @@ impl Sweep<'_> {
                 let mut record = Record::Plain;
                 if let (Op::For(l), true) = (&mut stmt.op, wanted) {
                     if !l.carried.is_empty() {
-                        let saved = collect_state(&mut stmt.binds, &l.carried, &mut l.body);
+                        let saved = self.collect_state(&mut stmt.binds, &l.carried, &mut l.body);
                         record = Record::Loop { saved, count: l.count };
                     }
                 }
@@ -42,7 +42,7 @@ impl Sweep<'_> {
                 if let (Op::While(l), true) = (&mut stmt.op, wanted) {
                     let count = count_iterations(&mut stmt.binds, &mut l.carried, &mut l.body, &mut *self.b);
                     let state = l.carried[..l.carried.len() - 1].to_vec();
-                    let saved = collect_state(&mut stmt.binds, &state, &mut l.body);
+                    let saved = self.collect_state(&mut stmt.binds, &state, &mut l.body);
                     record = Record::Loop { saved, count: count.into() };
                 }
                 self.b.stmt(stmt);
@@ -89,6 +89,27 @@ impl Sweep<'_> {
             }
         }
         stmt
+    }
+
+    /// Makes a loop collect its state at the start of each iteration; gives the arrays, one for each state variable. Arrays that may change
+    /// their lengths are kept in cells.
+    fn collect_state(&mut self, binds: &mut Vec<Var>, carried: &[(Var, Atom)], body: &mut Block) -> Vec<Atom> {
+        let mut saved = Vec::new();
+        for (var, _) in carried {
+            let mut now = *var;
+            if var.ty.is_array() && !(self.steady.contains(var) && var.ty.rank < Type::MAX_RANK) {
+                let shape = self.module.new_shape("state");
+                let tag = self.module.add_cell(shape, vec![var.ty]);
+                now = Var::fresh(var.name, Type::boxed(shape));
+                let op = Op::Cell { shape, tag, fields: vec![(*var).into()] };
+                body.stmts.push(Stmt { binds: vec![now], op, span: self.b.span });
+            }
+            let all = Var::fresh(var.name.with("_saved"), now.ty.in_array());
+            body.results.push(now.into());
+            binds.push(all);
+            saved.push(all.into());
+        }
+        saved
     }
 
     /// Whether a statement with nested blocks has anything to be taken backwards.
@@ -167,7 +188,10 @@ impl Sweep<'_> {
                 renaming.map.insert(index, i);
             }
             for ((var, _), states) in carried.iter().zip(&saved) {
-                let at_start = s.b.get(*states, vec![i]);
+                let mut at_start = s.b.get(*states, vec![i]);
+                if at_start.ty() != var.ty {
+                    at_start = s.b.unpack(&[var.ty], at_start, 0)[0];
+                }
                 renaming.map.insert(*var, at_start);
             }
             let mut seeds: Vec<Option<Atom>> = vec![None; body.results.len()];
@@ -272,18 +296,6 @@ pub(super) fn mark_replayed(stmts: &mut [Stmt], replayed: &FxHashSet<Var>) {
             }
         }
     })
-}
-
-/// Makes a loop collect its state at the start of each iteration; gives the arrays, one for each state variable.
-fn collect_state(binds: &mut Vec<Var>, carried: &[(Var, Atom)], body: &mut Block) -> Vec<Atom> {
-    let mut saved = Vec::new();
-    for (var, _) in carried {
-        let all = Var::fresh(var.name.with("_saved"), var.ty.in_array());
-        body.results.push((*var).into());
-        binds.push(all);
-        saved.push(all.into());
-    }
-    saved
 }
 
 /// Makes a `while` count its iterations in a last state variable; gives the count.

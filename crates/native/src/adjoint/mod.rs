@@ -86,7 +86,7 @@ pub fn reverse(
     let mut active: FxHashSet<Var> = wrt.iter().copied().filter(|v| v.ty.may_be_active()).collect();
     crate::activity::propagate(&block, &mut active);
     let start = b.len();
-    let mut sweep = Sweep::new(b, module, adjoints, active);
+    let mut sweep = Sweep::new(b, module, adjoints, &block, active);
     let results = block.results.clone();
     let records = sweep.forward(block.stmts);
     let seeds = seed(sweep.b, &results);
@@ -160,6 +160,8 @@ struct Sweep<'a> {
     module: &'a mut Module,
     adjoints: &'a mut Adjoints,
     active: FxHashSet<Var>,
+    /// The arrays carried by loops that have the same lengths in every iteration.
+    steady: FxHashSet<Var>,
     adj: FxHashMap<Var, Adj>,
     /// For accumulators of the program: the adjoint of what they are frozen to.
     sums: FxHashMap<Var, Atom>,
@@ -174,12 +176,19 @@ struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
-    fn new(b: &'a mut Builder, module: &'a mut Module, adjoints: &'a mut Adjoints, active: FxHashSet<Var>) -> Self {
+    fn new(
+        b: &'a mut Builder,
+        module: &'a mut Module,
+        adjoints: &'a mut Adjoints,
+        block: &Block,
+        active: FxHashSet<Var>,
+    ) -> Self {
         Sweep {
             b,
             module,
             adjoints,
             active,
+            steady: crate::steady::find(block),
             adj: FxHashMap::default(),
             sums: FxHashMap::default(),
             settled: FxHashSet::default(),
@@ -224,8 +233,12 @@ impl<'a> Sweep<'a> {
     fn replay(&mut self, block: &Block, mut renaming: Renaming, seeds: &[Option<Atom>]) {
         let copy = renaming.block(block);
         for (old, new) in &renaming.map {
-            if let (true, Atom::Var(new)) = (self.active.contains(old), new) {
-                self.active.insert(*new);
+            if let Atom::Var(new) = new {
+                for known in [&mut self.active, &mut self.steady] {
+                    if known.contains(old) {
+                        known.insert(*new);
+                    }
+                }
             }
         }
         let records = self.forward(copy.stmts);
