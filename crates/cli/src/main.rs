@@ -4,6 +4,7 @@ mod arguments;
 mod commands;
 mod gradbench;
 mod graph;
+mod interrupt;
 mod options;
 mod output;
 mod plot;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
 
 fn command(cli: Cli) -> ExitCode {
     let output = Output::new(cli.global.format);
+    interrupt::listen(cli.global.format);
     let done = dispatch(&cli, &output).and_then(|()| output.flush());
     match done {
         Ok(()) | Err(Failure::Pipe) => ExitCode::SUCCESS,
@@ -62,7 +64,7 @@ fn command(cli: Cli) -> ExitCode {
                 }
                 Failure::Said | Failure::Pipe => {}
             }
-            ExitCode::from(1)
+            ExitCode::from(if interrupt::happened() { interrupt::STATUS } else { 1 })
         }
     }
 }

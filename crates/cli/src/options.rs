@@ -1,5 +1,6 @@
 //! The command line: commands, options and their help.
 
+use crate::interrupt;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use gradus::{Backend, Domain, Kinks, Mode, Options};
 use std::path::PathBuf;
@@ -287,6 +288,7 @@ impl Global {
             max_steps: self.max_steps,
             optimise: false,
             reassociate: false,
+            interrupt: Some(interrupt::flag()),
         }
     }
 }

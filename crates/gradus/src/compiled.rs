@@ -169,8 +169,8 @@ impl Compiled {
             }
         }
         let mut call = Call::new(code.executable.clone(), code.entry, leaves).map_err(|error| self.stopped(&error))?;
-        let Options { max_steps, max_memory, .. } = *self.program.options();
-        call.limits = Limits { max_steps, max_memory, interrupt: None };
+        let Options { max_steps, max_memory, interrupt, .. } = self.program.options();
+        call.limits = Limits { max_steps: *max_steps, max_memory: *max_memory, interrupt: interrupt.clone() };
         Ok(call)
     }
 
@@ -229,7 +229,7 @@ fn entry(name: &str, term: &Term, ty: &Type) -> Entry {
 
 /// The option that only the reference evaluator heeds, if one is set.
 fn not_compiled(options: &Options) -> Option<&'static str> {
-    let Options { backend: _, mode, kinks, domain, max_memory: _, max_steps: _, optimise: _, reassociate: _ } = options;
+    let Options { mode, kinks, domain, .. } = options;
     match (mode, kinks, domain) {
         (Some(_), ..) => Some("--ad"),
         (_, Kinks::Warn | Kinks::Error | Kinks::Premise, _) => Some("--kinks"),

@@ -2,6 +2,8 @@
 
 pub use gradus_core::Mode;
 pub use gradus_reference::{Domain, Kinks};
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 
 /// What runs the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,4 +50,6 @@ pub struct Options {
     pub optimise: bool,
     /// Whether the optimiser may also use rules that change rounding, NaN or the sign of zero.
     pub reassociate: bool,
+    /// Set from another thread, or by a signal, to stop a run.
+    pub interrupt: Option<Arc<AtomicBool>>,
 }

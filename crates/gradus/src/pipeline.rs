@@ -168,7 +168,7 @@ pub fn machine(linked: Arc<Linked>, options: &Options) -> Machine<'static> {
         domain: options.domain,
         max_steps: options.max_steps,
         max_memory: options.max_memory.unwrap_or(defaults.max_memory),
-        ..defaults
+        interrupt: options.interrupt.clone(),
     };
     Machine::shared(definitions(linked), settings)
 }

@@ -1,6 +1,7 @@
 //! `gradus gradbench [--dir DIR]`
 
 use crate::gradbench::Tool;
+use crate::interrupt;
 use crate::output::{Done, Failure};
 use gradus::Options;
 use std::io::{self, BufRead, Write};
@@ -13,7 +14,7 @@ pub fn serve(dir: &Path, options: Options) -> Done {
     let mut line = Vec::new();
     loop {
         line.clear();
-        let count = input.read_until(b'\n', &mut line);
+        let count = interrupt::waiting(|| input.read_until(b'\n', &mut line));
         let count = count.map_err(|error| Failure::Input(format!("standard input: {error}")))?;
         if count == 0 {
             return Ok(());

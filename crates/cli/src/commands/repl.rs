@@ -1,6 +1,7 @@
 //! `gradus repl [FILE]`: read, evaluate, print. Input may run over several lines; an empty line ends it.
 
 use crate::commands::run::show_outcome;
+use crate::interrupt;
 use crate::output::{Done, Failure, Output};
 use gradus::{Entry, FsLoader, Loader, Options, Program};
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -42,9 +43,7 @@ pub fn repl(file: Option<&Path>, options: Options, output: &Output) -> Done {
             io::stdout().flush()?;
         }
         let mut line = Vec::new();
-        let count = io::stdin()
-            .lock()
-            .read_until(b'\n', &mut line)
+        let count = interrupt::waiting(|| io::stdin().lock().read_until(b'\n', &mut line))
             .map_err(|e| Failure::Input(format!("standard input: {e}")))?;
         let line = String::from_utf8_lossy(&line);
         let ended = count == 0;
@@ -100,6 +99,8 @@ impl Session {
             Err(Failure::Program(error)) => {
                 output.flush()?;
                 output.diagnostics(&error);
+                // It was for what has just been stopped.
+                interrupt::forget();
                 Ok(())
             }
             Err(Failure::Input(message)) => {

@@ -1,5 +1,6 @@
 //! `gradus test [FILE]...`
 
+use crate::interrupt;
 use crate::output::{Done, Failure, Output};
 use gradus::{Error, Options, Outcome};
 use std::path::{Path, PathBuf};
@@ -77,6 +78,7 @@ fn checks(file: &Path, options: Options, output: &Output) -> Result<(usize, usiz
                 say(&run.failed_check(&check))?;
             }
             Ok(Outcome::Show(_) | Outcome::Plot { .. }) => {}
+            Err(error) if interrupt::happened() => return Err(Failure::Program(error)),
             Err(error) => {
                 counts.1 += 1;
                 say(&error)?;
