@@ -1,4 +1,7 @@
 //! Forward mode on flow: each statement is followed by that of its tangent. Tangents that are zero are absent.
+//!
+//! Several directions can be taken at once: then each variable has as many tangents, and what they share, the function itself and
+//! the slopes of its steps, is computed once.
 
 use crate::flow::walk::Renaming;
 use crate::flow::*;
@@ -6,23 +9,31 @@ use crate::partials::{partial, times};
 use gradus_core::traverse::with_stack;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The tangents of functions that were made so far, for the parameters that are active.
+/// The tangents of functions that were made so far.
 #[derive(Default)]
 pub struct Tangents {
-    table: FxHashMap<(FunctionId, Vec<bool>), FunctionId>,
+    table: FxHashMap<Key, FunctionId>,
     /// Those whose bodies are still to be written.
-    pending: Vec<(FunctionId, Vec<bool>)>,
+    pending: Vec<Key>,
+}
+
+/// The tangent of a function is made for the parameters that are active, and for a number of directions.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    function: FunctionId,
+    active: Vec<bool>,
+    width: usize,
 }
 
 impl Tangents {
     /// Writes the bodies that were put off, as far as the functions that they come from are complete. Whether anything was done.
     pub fn finish(&mut self, module: &mut Module) -> bool {
-        let ready = |key: &(FunctionId, Vec<bool>), module: &Module| !module.function(key.0).is_unfinished();
+        let ready = |key: &Key, module: &Module| !module.function(key.function).is_unfinished();
         let (now, later): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.pending).into_iter().partition(|key| ready(key, module));
         self.pending = later;
-        for (function, active) in &now {
-            write_tangent(module, self, *function, active);
+        for key in &now {
+            write_tangent(module, self, key);
         }
         !now.is_empty()
     }
@@ -32,23 +43,24 @@ impl Tangents {
     }
 }
 
-/// Writes to `b` the block together with its tangents. `inputs` are variables with their tangents. The result is the block's
-/// results and their tangents (`None`: zero).
+/// Writes to `b` the block together with its tangents in `width` directions. `inputs` are variables with their tangents. The result is
+/// the block's results and their tangents (`None`: zero in all directions).
 pub fn forward(
     b: &mut Builder,
     module: &mut Module,
     tangents: &mut Tangents,
     block: Block,
-    inputs: &[(Var, Atom)],
-) -> (Vec<Atom>, Vec<Option<Atom>>) {
+    inputs: &[(Var, Vec<Atom>)],
+    width: usize,
+) -> (Vec<Atom>, Vec<Option<Vec<Atom>>>) {
     let mut active: FxHashSet<Var> = inputs.iter().map(|(v, _)| *v).filter(|v| v.ty.may_be_active()).collect();
     crate::activity::propagate(&block, &mut active);
-    let mut push = Push { b, module, tangents, active, tan: FxHashMap::default(), sums: FxHashMap::default() };
-    for (var, tan) in inputs.iter().filter(|(v, _)| v.ty.may_be_active()) {
-        push.tan.insert(*var, *tan);
+    let mut push = Push::new(b, module, tangents, active, width);
+    for (var, tans) in inputs.iter().filter(|(v, _)| v.ty.may_be_active()) {
+        push.tan.insert(*var, tans.clone());
     }
     push.stmts(block.stmts);
-    let tans = block.results.iter().map(|a| push.tangent(*a)).collect();
+    let tans = block.results.iter().map(|a| push.tangents_of(*a)).collect();
     (block.results, tans)
 }
 
@@ -56,7 +68,7 @@ pub fn forward(
 /// tangents of its real results.
 pub fn of_function(module: &mut Module, tangents: &mut Tangents, function: FunctionId) -> FunctionId {
     let active: Vec<bool> = module.function(function).params.iter().map(|p| p.ty.may_be_active()).collect();
-    tangent_of(module, tangents, function, &active)
+    tangent_of(module, tangents, Key { function, active, width: 1 })
 }
 
 struct Push<'a> {
@@ -64,28 +76,48 @@ struct Push<'a> {
     module: &'a mut Module,
     tangents: &'a mut Tangents,
     active: FxHashSet<Var>,
-    tan: FxHashMap<Var, Atom>,
+    /// The number of directions.
+    width: usize,
+    /// The tangents of a variable, one for each direction.
+    tan: FxHashMap<Var, Vec<Atom>>,
     /// The accumulators of tangents.
-    sums: FxHashMap<Var, Var>,
+    sums: FxHashMap<Var, Vec<Var>>,
 }
 
-impl Push<'_> {
-    fn tangent(&self, atom: Atom) -> Option<Atom> {
-        atom.var().and_then(|v| self.tan.get(&v).copied())
+impl<'a> Push<'a> {
+    fn new(
+        b: &'a mut Builder,
+        module: &'a mut Module,
+        tangents: &'a mut Tangents,
+        active: FxHashSet<Var>,
+        width: usize,
+    ) -> Self {
+        Push { b, module, tangents, active, width, tan: FxHashMap::default(), sums: FxHashMap::default() }
     }
 
-    fn tangent_or_zero(&mut self, atom: Atom) -> Atom {
-        match self.tangent(atom) {
-            Some(tan) => tan,
-            None => self.b.linear_zeros_like(self.module, atom),
+    fn tangents_of(&self, atom: Atom) -> Option<Vec<Atom>> {
+        atom.var().and_then(|v| self.tan.get(&v).cloned())
+    }
+
+    fn tangents_or_zero(&mut self, atom: Atom) -> Vec<Atom> {
+        match self.tangents_of(atom) {
+            Some(tans) => tans,
+            None => vec![self.b.linear_zeros_like(self.module, atom); self.width],
         }
     }
 
-    /// A variable for the tangent of a bound one.
-    fn tangent_var(&mut self, var: Var) -> Var {
-        let tan = Var::fresh(var.name.with("_tan"), self.module.linear_type(var.ty));
-        self.tan.insert(var, tan.into());
-        tan
+    /// The tangents of several operands, direction by direction.
+    fn by_direction(&mut self, atoms: &[Atom]) -> Vec<Vec<Atom>> {
+        let tans: Vec<Vec<Atom>> = atoms.iter().map(|a| self.tangents_or_zero(*a)).collect();
+        (0..self.width).map(|k| tans.iter().map(|t| t[k]).collect()).collect()
+    }
+
+    /// Variables for the tangents of a bound one.
+    fn tangent_vars(&mut self, var: Var) -> Vec<Var> {
+        let ty = self.module.linear_type(var.ty);
+        let tans: Vec<Var> = (0..self.width).map(|_| Var::fresh(var.name.with("_tan"), ty)).collect();
+        self.tan.insert(var, tans.iter().map(|t| Atom::Var(*t)).collect());
+        tans
     }
 
     fn stmts(&mut self, stmts: Vec<Stmt>) {
@@ -99,7 +131,7 @@ impl Push<'_> {
         let mut tans = Vec::new();
         for (result, chosen) in block.results.iter().zip(chosen) {
             if *chosen {
-                tans.push(self.tangent_or_zero(*result));
+                tans.extend(self.tangents_or_zero(*result));
             }
         }
         (self.b.pop(block.results), tans)
@@ -133,12 +165,14 @@ impl Push<'_> {
     /// The tangent of a statement without nested blocks.
     fn simple(&mut self, op: &Op, binds: &[Var]) {
         if let Op::Unpack { cell, tag } = op {
-            let Some(tan) = self.tangent(*cell) else { return };
-            let Some(shape) = tan.ty().shape() else { return };
+            let Some(tans) = self.tangents_of(*cell) else { return };
             let fields: Vec<Atom> = binds.iter().map(|v| Atom::Var(*v)).collect();
-            let tans = crate::lower::linear_fields(self.b, self.module, tan, shape, *tag, &fields);
-            for (bind, tan) in binds.iter().filter(|v| v.ty.may_be_active()).zip(tans) {
-                self.tan.insert(*bind, tan);
+            for tan in tans {
+                let Some(shape) = tan.ty().shape() else { return };
+                let tans = crate::lower::linear_fields(self.b, self.module, tan, shape, *tag, &fields);
+                for (bind, tan) in binds.iter().filter(|v| v.ty.may_be_active()).zip(tans) {
+                    self.tan.entry(*bind).or_default().push(tan);
+                }
             }
             return;
         }
@@ -148,85 +182,87 @@ impl Push<'_> {
         };
         match (op, y) {
             (Op::Scalar { prim, args }, Some(y)) => {
-                let mut sum: Option<Atom> = None;
+                let mut sums: Option<Vec<Atom>> = None;
                 for (i, arg) in args.iter().enumerate() {
-                    let Some(arg_tan) = self.tangent(*arg) else { continue };
+                    let Some(arg_tans) = self.tangents_of(*arg) else { continue };
                     let Some(slope) = partial(self.b, *prim, args, i) else { continue };
-                    let term = times(self.b, slope, arg_tan);
-                    sum = Some(match sum {
-                        Some(sum) => self.b.add(sum, term),
-                        None => term,
+                    let terms = arg_tans.into_iter().map(|tan| times(self.b, slope, tan));
+                    let terms: Vec<Atom> = terms.collect();
+                    sums = Some(match sums {
+                        Some(sums) => sums.into_iter().zip(terms).map(|(sum, term)| self.b.add(sum, term)).collect(),
+                        None => terms,
                     });
                 }
-                self.define(y, sum);
+                self.define(y, sums);
             }
             (Op::Copy { value }, Some(y)) => {
-                let tan = self.tangent(*value);
-                self.define(y, tan);
+                let tans = self.tangents_of(*value);
+                self.define(y, tans);
             }
             (Op::Select { cond, then, otherwise }, Some(y)) => {
-                let (then, otherwise) = (self.tangent_or_zero(*then), self.tangent_or_zero(*otherwise));
-                let tan = self.b.select(*cond, then, otherwise);
-                self.define(y, Some(tan));
+                let sides = self.by_direction(&[*then, *otherwise]);
+                let tans = sides.into_iter().map(|t| self.b.select(*cond, t[0], t[1])).collect();
+                self.define(y, Some(tans));
             }
             (Op::Get { array, index }, Some(y)) => {
-                if let Some(array_tan) = self.tangent((*array).into()) {
-                    let tan = self.b.get(array_tan, index.clone());
-                    self.define(y, Some(tan));
+                if let Some(tans) = self.tangents_of((*array).into()) {
+                    let tans = tans.into_iter().map(|tan| self.b.get(tan, index.clone())).collect();
+                    self.define(y, Some(tans));
                 }
             }
             (Op::Set { array, index, value }, Some(y)) => {
-                let array_tan = self.tangent_or_zero((*array).into());
-                let value_tan = self.tangent_or_zero(*value);
-                if let Some(array_tan) = array_tan.var() {
-                    let tan = self.b.set(array_tan, index.clone(), value_tan);
-                    self.define(y, Some(tan.into()));
+                let mut tans = Vec::new();
+                for tan in self.by_direction(&[(*array).into(), *value]) {
+                    let Some(array_tan) = tan[0].var() else { return };
+                    tans.push(self.b.set(array_tan, index.clone(), tan[1]).into());
                 }
+                self.define(y, Some(tans));
             }
             (Op::Fill { dims, value }, Some(y)) => {
-                let value_tan = self.tangent_or_zero(*value);
-                let tan = self.b.fill(dims.clone(), value_tan);
-                self.define(y, Some(tan));
+                let value_tans = self.tangents_or_zero(*value);
+                let tans = value_tans.into_iter().map(|tan| self.b.fill(dims.clone(), tan)).collect();
+                self.define(y, Some(tans));
             }
             (Op::Literal { items, ty }, Some(y)) => {
-                let items = items.iter().map(|item| self.tangent_or_zero(*item)).collect();
-                let tan = self.tangent_var(y);
                 let ty = self.module.linear_type(*ty);
-                self.b.bind(vec![tan], Op::Literal { items, ty });
+                let tans = self.by_direction(items).into_iter().map(|items| self.b.literal_of(items, ty)).collect();
+                self.define(y, Some(tans));
             }
             (Op::Cell { shape, tag, fields }, Some(y)) => {
                 let active: Vec<Atom> = fields.iter().copied().filter(|a| a.ty().may_be_active()).collect();
-                let tans = active.into_iter().map(|a| self.tangent_or_zero(a)).collect();
+                let fields = self.by_direction(&active);
                 let linear = self.module.linear(*shape);
-                let tan = self.b.cell(linear, *tag, tans);
-                self.define(y, Some(tan));
+                let tans = fields.into_iter().map(|fields| self.b.cell(linear, *tag, fields)).collect();
+                self.define(y, Some(tans));
             }
             (Op::Open { init }, Some(acc)) => {
-                let init_tan = self.tangent_or_zero(*init);
-                if let Some(shape) = init_tan.ty().shape() {
+                let inits = self.tangents_or_zero(*init);
+                if let Some(shape) = inits.first().and_then(|a| a.ty().shape()) {
                     crate::adjoint::ensure_merge(self.module, shape);
                 }
-                let acc_tan = self.b.open(acc.name.with("_tan"), init_tan);
-                self.sums.insert(acc, acc_tan);
+                let acc_tans = inits.into_iter().map(|init| self.b.open(acc.name.with("_tan"), init)).collect();
+                self.sums.insert(acc, acc_tans);
             }
             (Op::Freeze { acc }, Some(y)) => {
-                if let Some(acc_tan) = self.sums.get(acc).copied() {
-                    let tan = self.b.freeze(acc_tan);
-                    self.define(y, Some(tan));
+                if let Some(acc_tans) = self.sums.get(acc).cloned() {
+                    let tans = acc_tans.into_iter().map(|acc_tan| self.b.freeze(acc_tan)).collect();
+                    self.define(y, Some(tans));
                 }
             }
             (Op::Add { acc, index, value }, None) => {
-                if let (Some(acc_tan), Some(value_tan)) = (self.sums.get(acc).copied(), self.tangent(*value)) {
-                    self.b.accumulate(acc_tan, index.clone(), value_tan);
+                if let (Some(acc_tans), Some(tans)) = (self.sums.get(acc).cloned(), self.tangents_of(*value)) {
+                    for (acc_tan, tan) in acc_tans.into_iter().zip(tans) {
+                        self.b.accumulate(acc_tan, index.clone(), tan);
+                    }
                 }
             }
             _ => {}
         }
     }
 
-    fn define(&mut self, var: Var, tan: Option<Atom>) {
-        if let Some(tan) = tan {
-            self.tan.insert(var, tan);
+    fn define(&mut self, var: Var, tans: Option<Vec<Atom>>) {
+        if let Some(tans) = tans {
+            self.tan.insert(var, tans);
         }
     }
 
@@ -238,8 +274,7 @@ impl Push<'_> {
         then.results.extend(then_tans);
         otherwise.results.extend(otherwise_tans);
         for (bind, _) in binds.clone().into_iter().zip(chosen).filter(|(_, chosen)| *chosen) {
-            let tan = self.tangent_var(bind);
-            binds.push(tan);
+            binds.extend(self.tangent_vars(bind));
         }
         (then, otherwise)
     }
@@ -255,9 +290,8 @@ impl Push<'_> {
         let state = carried.len();
         let mut all = carried.clone();
         for (var, init) in carried.iter().filter(|(v, _)| self.active.contains(v)).cloned().collect::<Vec<_>>() {
-            let init_tan = self.tangent_or_zero(init);
-            let tan = self.tangent_var(var);
-            all.push((tan, init_tan));
+            let init_tans = self.tangents_or_zero(init);
+            all.extend(self.tangent_vars(var).into_iter().zip(init_tans));
         }
         let mut chosen = vec![false; skip];
         chosen.extend(carried.iter().map(|(v, _)| self.active.contains(v)));
@@ -273,14 +307,12 @@ impl Push<'_> {
         let mut new_binds = last.to_vec();
         for (bind, (var, _)) in last.iter().zip(&carried) {
             if self.active.contains(var) {
-                let tan = self.tangent_var(*bind);
-                new_binds.push(tan);
+                new_binds.extend(self.tangent_vars(*bind));
             }
         }
         new_binds.extend(arrays);
         for bind in arrays.iter().filter(|v| self.active.contains(v)).copied().collect::<Vec<_>>() {
-            let tan = self.tangent_var(bind);
-            new_binds.push(tan);
+            new_binds.extend(self.tangent_vars(bind));
         }
         (all, body, new_binds)
     }
@@ -293,29 +325,27 @@ impl Push<'_> {
         }
         if let (true, [y]) = (self.module.is_merge(function), &binds[..]) {
             let y = *y;
-            let tans: Vec<Atom> = args.iter().map(|a| self.tangent_or_zero(*a)).collect();
+            let directions = self.by_direction(&args);
             self.b.bind(binds, Op::Call { function, args });
-            let tan = self.tangent_var(y);
-            self.b.bind(vec![tan], Op::Call { function, args: tans });
+            for (tan, args) in self.tangent_vars(y).into_iter().zip(directions) {
+                self.b.bind(vec![tan], Op::Call { function, args });
+            }
             return;
         }
         if let Some(rule) = self.module.function(function).rule.and_then(|r| r.forward) {
             return self.rule(function, rule, args, binds);
         }
-        let tangent = tangent_of(self.module, self.tangents, function, &active);
+        let key = Key { function, active: active.clone(), width: self.width };
+        let tangent = tangent_of(self.module, self.tangents, key);
         let mut all = args.clone();
         for (arg, _) in args.iter().zip(&active).filter(|(_, active)| **active) {
-            match arg.var().and_then(|v| self.sums.get(&v).copied()) {
-                Some(acc_tan) => all.push(acc_tan.into()),
-                None => {
-                    let tan = self.tangent_or_zero(*arg);
-                    all.push(tan);
-                }
+            match arg.var().and_then(|v| self.sums.get(&v)) {
+                Some(acc_tans) => all.extend(acc_tans.iter().map(|acc_tan| Atom::Var(*acc_tan))),
+                None => all.extend(self.tangents_or_zero(*arg)),
             }
         }
         for bind in binds.clone().into_iter().filter(|v| v.ty.may_be_active()) {
-            let tan = self.tangent_var(bind);
-            binds.push(tan);
+            binds.extend(self.tangent_vars(bind));
         }
         self.b.bind(binds, Op::Call { function: tangent, args: all });
     }
@@ -323,37 +353,38 @@ impl Push<'_> {
     /// A custom rule: it takes what the function took and gave, and the tangents of the former.
     fn rule(&mut self, function: FunctionId, rule: FunctionId, args: Vec<Atom>, binds: Vec<Var>) {
         self.b.bind(binds.clone(), Op::Call { function, args: args.clone() });
-        let mut all = args.clone();
-        all.extend(binds.iter().map(|v| Atom::Var(*v)));
-        for arg in args.into_iter().filter(|a| a.ty().may_be_active()) {
-            let tan = self.tangent_or_zero(arg);
-            all.push(tan);
+        let active: Vec<Atom> = args.iter().copied().filter(|a| a.ty().may_be_active()).collect();
+        let directions = self.by_direction(&active);
+        let known: Vec<Atom> = args.into_iter().chain(binds.iter().map(|v| Atom::Var(*v))).collect();
+        let found: Vec<Vec<Var>> =
+            binds.into_iter().filter(|v| v.ty.may_be_active()).map(|v| self.tangent_vars(v)).collect();
+        for (k, direction) in directions.into_iter().enumerate() {
+            let tans = found.iter().map(|tans| tans[k]).collect();
+            self.b.bind(tans, Op::Call { function: rule, args: [known.clone(), direction].concat() });
         }
-        let tans = binds.into_iter().filter(|v| v.ty.may_be_active()).map(|v| self.tangent_var(v)).collect();
-        self.b.bind(tans, Op::Call { function: rule, args: all });
     }
 }
 
 /// The tangent of a function: its parameters, then the tangents of the active ones; its results, then the tangents of the real ones.
-fn tangent_of(module: &mut Module, tangents: &mut Tangents, function: FunctionId, active: &[bool]) -> FunctionId {
-    let key = (function, active.to_vec());
+fn tangent_of(module: &mut Module, tangents: &mut Tangents, key: Key) -> FunctionId {
     if let Some(known) = tangents.table.get(&key) {
         return *known;
     }
-    let primal = module.function(function).clone();
+    let primal = module.function(key.function).clone();
     let mut all: Vec<Var> = primal.params.iter().map(|p| p.refresh()).collect();
-    for (param, _) in primal.params.iter().zip(active).filter(|(_, active)| **active) {
+    for (param, _) in primal.params.iter().zip(&key.active).filter(|(_, active)| **active) {
         let ty = module.linear_type(param.ty);
         if let Some(shape) = ty.shape().filter(|_| ty.accumulator) {
             crate::adjoint::ensure_merge(module, shape);
         }
-        all.push(Var::fresh(param.name.with("_tan"), ty));
+        all.extend((0..key.width).map(|_| Var::fresh(param.name.with("_tan"), ty)));
     }
     let mut results = primal.results.clone();
     for result in primal.results.iter().filter(|t| t.may_be_active()) {
-        results.push(module.linear_type(*result));
+        let ty = module.linear_type(*result);
+        results.extend(vec![ty; key.width]);
     }
-    let id = module.derived(function, primal.name.with("_tan"), all, results);
+    let id = module.derived(key.function, primal.name.with("_tan"), all, results);
     tangents.table.insert(key.clone(), id);
     if !module.function(id).is_unfinished() {
         return id;
@@ -361,15 +392,15 @@ fn tangent_of(module: &mut Module, tangents: &mut Tangents, function: FunctionId
     if primal.is_unfinished() {
         tangents.pending.push(key);
     } else {
-        write_tangent(module, tangents, function, active);
+        write_tangent(module, tangents, &key);
     }
     id
 }
 
 /// Writes the body of a function's tangent.
-fn write_tangent(module: &mut Module, tangents: &mut Tangents, function: FunctionId, active: &[bool]) {
-    let Some(id) = tangents.table.get(&(function, active.to_vec())).copied() else { return };
-    let primal = module.function(function).clone();
+fn write_tangent(module: &mut Module, tangents: &mut Tangents, key: &Key) {
+    let Some(id) = tangents.table.get(key).copied() else { return };
+    let primal = module.function(key.function).clone();
     let (params, tans): (Vec<Var>, Vec<Var>) = {
         let all = &module.function(id).params;
         (all[..primal.params.len()].to_vec(), all[primal.params.len()..].to_vec())
@@ -377,24 +408,23 @@ fn write_tangent(module: &mut Module, tangents: &mut Tangents, function: Functio
     let mut renaming = Renaming::default();
     renaming.map.extend(primal.params.iter().copied().zip(params.iter().map(|p| Atom::Var(*p))));
     let body = renaming.block(&primal.body);
-    let chosen = params.iter().zip(active).filter(|(_, active)| **active).map(|(p, _)| *p);
-    let pairs: Vec<(Var, Var)> = chosen.zip(tans).collect();
+    let chosen = params.iter().zip(&key.active).filter(|(_, active)| **active).map(|(p, _)| *p);
+    let pairs: Vec<(Var, &[Var])> = chosen.zip(tans.chunks(key.width)).collect();
     let mut active: FxHashSet<Var> = pairs.iter().map(|(p, _)| *p).collect();
     crate::activity::propagate(&body, &mut active);
     let mut b = Builder::new();
-    let mut push = Push { b: &mut b, module, tangents, active, tan: FxHashMap::default(), sums: FxHashMap::default() };
-    for (param, tan) in pairs {
+    let mut push = Push::new(&mut b, module, tangents, active, key.width);
+    for (param, tans) in pairs {
         if param.ty.accumulator {
-            push.sums.insert(param, tan);
+            push.sums.insert(param, tans.to_vec());
         } else {
-            push.tan.insert(param, tan.into());
+            push.tan.insert(param, tans.iter().map(|t| Atom::Var(*t)).collect());
         }
     }
     let mut results = body.results.clone();
     push.stmts(body.stmts);
     for result in body.results.iter().filter(|a| a.ty().may_be_active()) {
-        let tan = push.tangent_or_zero(*result);
-        results.push(tan);
+        results.extend(push.tangents_or_zero(*result));
     }
     let body = b.pop(results);
     module.functions[id.0].body = body;

@@ -9,6 +9,7 @@ mod choice;
 mod derive;
 mod functions;
 mod heap;
+mod jacobian;
 mod layout;
 mod prims;
 mod rules;
