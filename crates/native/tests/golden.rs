@@ -1,4 +1,5 @@
-//! The golden suite through the C backend: whatever a program shows or states is the same as on the reference evaluator.
+//! The golden suite through both backends: whatever a program shows or states is the same as on the reference evaluator, and with Cranelift also
+//! without simplification.
 
 mod support;
 
@@ -122,17 +123,23 @@ struct Case {
     expected: Known,
 }
 
-fn lower(program: &Program, entry: Entry) -> Result<(Module, FunctionId), Box<Refusal>> {
-    let (module, ids, signatures) = gradus_native::lower(program, &[entry])?;
+/// The flow program of an entry, as it is written and simplified.
+fn lower(program: &Program, entry: Entry) -> Result<([Module; 2], FunctionId), Box<Refusal>> {
+    let (plain, ids, signatures) = gradus_native::lower_seen_from(program, &[entry], &[])?;
     assert!(signatures[0].data.is_empty(), "programs with data are left out");
-    if let Err(error) = check::module(&module) {
-        panic!("{error}\n{}", gradus_native::flow::print::module(&module));
+    let mut simple = plain.clone();
+    gradus_native::simplify::module(&mut simple);
+    for module in [&plain, &simple] {
+        if let Err(error) = check::module(module) {
+            panic!("{error}\n{}", gradus_native::flow::print::module(module));
+        }
     }
-    Ok((module, ids[0]))
+    Ok(([plain, simple], ids[0]))
 }
 
 fn compare(paths: &[PathBuf]) -> (usize, Vec<String>) {
-    let (mut module, mut entries, mut cases) = (Module::default(), Vec::new(), Vec::new());
+    let (mut modules, mut entries, mut cases) =
+        ([Module::default(), Module::default()], [Vec::new(), Vec::new()], Vec::new());
     let mut complaints = Vec::new();
     for path in paths {
         let text = std::fs::read_to_string(path).expect("a program");
@@ -161,8 +168,10 @@ fn compare(paths: &[PathBuf]) -> (usize, Vec<String>) {
             let entry = Entry { name: "item".into(), term: item.term.clone(), ty: item.ty.clone() };
             match lower(&program, entry) {
                 Ok((lowered, id)) => {
-                    let by = module.append(lowered);
-                    entries.push(FunctionId(id.0 + by));
+                    for (at, lowered) in lowered.into_iter().enumerate() {
+                        let by = modules[at].append(lowered);
+                        entries[at].push(FunctionId(id.0 + by));
+                    }
                     cases.push(Case { place, program: program.clone(), ty: item.ty.clone(), expected });
                 }
                 Err(refusal) => {
@@ -179,26 +188,30 @@ fn compare(paths: &[PathBuf]) -> (usize, Vec<String>) {
     let mut options = gradus_native::Options::from(Backend::C);
     options.c.flags.retain(|f| f != "-O3" && f != "-march=native");
     options.c.flags.push("-O1".into());
-    let code = Executable::new(&module, &entries, &options).expect("compiles");
-    for (number, case) in cases.iter().enumerate() {
-        if std::env::var_os("SHOW_PLACES").is_some() {
-            eprintln!("running {}", case.place);
-        }
-        let layout = Layout::of(&case.program, &case.ty).expect("data");
-        let leaves = match code.call(number, &[]) {
-            Ok(leaves) => leaves,
-            Err(error) => {
-                complaints.push(format!("{}: {:?}", case.place, error));
-                continue;
+    let ways =
+        [("C", 1, options), ("Cranelift", 1, Backend::Cranelift.into()), ("plain", 0, Backend::Cranelift.into())];
+    for (way, at, options) in ways {
+        let code = Executable::new(&modules[at], &entries[at], &options).expect("compiles");
+        for (number, case) in cases.iter().enumerate() {
+            if std::env::var_os("SHOW_PLACES").is_some() {
+                eprintln!("running {} on {way}", case.place);
             }
-        };
-        let Ok(found) = layout.unflatten(&mut leaves.into_iter()) else {
-            complaints.push(format!("{}: not of its type", case.place));
-            continue;
-        };
-        let loose = LOOSE.iter().find(|(path, _, _)| case.place.contains(path)).map(|(_, t, _)| *t);
-        if !agree(&found, &case.expected, loose.unwrap_or(1e-12)) {
-            complaints.push(format!("{}: {found:?} instead of {:?}", case.place, case.expected));
+            let layout = Layout::of(&case.program, &case.ty).expect("data");
+            let leaves = match code.call(number, &[]) {
+                Ok(leaves) => leaves,
+                Err(error) => {
+                    complaints.push(format!("{} on {way}: {:?}", case.place, error));
+                    continue;
+                }
+            };
+            let Ok(found) = layout.unflatten(&mut leaves.into_iter()) else {
+                complaints.push(format!("{} on {way}: not of its type", case.place));
+                continue;
+            };
+            let loose = LOOSE.iter().find(|(path, _, _)| case.place.contains(path)).map(|(_, t, _)| *t);
+            if !agree(&found, &case.expected, loose.unwrap_or(1e-12)) {
+                complaints.push(format!("{} on {way}: {found:?} instead of {:?}", case.place, case.expected));
+            }
         }
     }
     (cases.len(), complaints)

@@ -69,7 +69,7 @@ impl Lowering<'_> {
                 }
                 Atom::Int(order) if order <= HIGHEST_TAYLOR => self.taylor(order as usize, f, x, span),
                 _ => self.refuse(
-                    Reason::Derivative("`taylor` of a high order, or one that is only known at run time"),
+                    Reason::Derivative("`taylor` of an order above 6, or of one that is only known when the program runs (the code would double with each order)"),
                     span,
                 ),
             },

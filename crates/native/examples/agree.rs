@@ -1,0 +1,49 @@
+//! `agree [COUNT] [FIRST] [cranelift|c|all]`: sends that many random programs, from the given seed on, through the native compiler, simplified and not,
+//! and through the reference evaluator, and compares the functions and their derivatives.
+
+#[path = "../tests/support/random.rs"]
+mod random;
+
+use gradus_generate::Options;
+use gradus_native::Backend;
+use random::{compare, Tally, Way};
+use std::process::ExitCode;
+
+/// Programs that are compiled together.
+const TOGETHER: u64 = 100;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, default: u64| arguments.get(at).map_or(Some(default), |text| text.parse::<u64>().ok());
+    let ways: Option<Vec<Way>> = match arguments.get(2).map(String::as_str) {
+        None | Some("all") => Some(Way::ALL.to_vec()),
+        Some("cranelift") => Some(Way::ALL.into_iter().filter(|way| way.backend == Backend::Cranelift).collect()),
+        Some("c") => Some(Way::ALL.into_iter().filter(|way| way.backend == Backend::C).collect()),
+        Some(_) => None,
+    };
+    let (Some(count), Some(first), Some(ways)) = (number(0, 1000), number(1, 0), ways) else {
+        eprintln!("usage: agree [COUNT] [FIRST] [cranelift|c|all]");
+        return ExitCode::from(2);
+    };
+    let mut tally = Tally::default();
+    let mut next = first;
+    while next < first + count {
+        let end = (next + TOGETHER).min(first + count);
+        let some = compare(next..end, Options::default(), &ways);
+        some.differences.iter().for_each(|difference| println!("{difference}"));
+        tally.add(some);
+        eprintln!("{} programs, {} results, {} differences", tally.programs, tally.compared, tally.differences.len());
+        next = end;
+    }
+    println!("{} programs from seed {first}, {} ways each", tally.programs, ways.len());
+    println!("  {} results compared, {} that the reference evaluator does not give", tally.compared, tally.failing);
+    for (reason, count) in &tally.refused {
+        println!("  {count} programs refused: {reason}");
+    }
+    println!("{} differences", tally.differences.len());
+    if tally.differences.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,279 @@
+//! Random programs through the native compiler and the reference evaluator: the function and its derivatives.
+
+#![allow(dead_code)] // Those who use it use parts of it.
+
+use gradus_core::build::At;
+use gradus_core::{Body, Def, DeriveOp, Global, Program, Rules, Scheme, Term, TermKind, Type, Var};
+use gradus_derive::{Linker, Settings};
+use gradus_generate::{generate, Generated, Options, Point};
+use gradus_native::flow::{check, FunctionId, Module};
+use gradus_native::{Backend, Data, Entry, Executable, Layout};
+use gradus_reference::{Data as Known, Machine};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Arc;
+
+/// How programs are compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    pub backend: Backend,
+    pub simplified: bool,
+}
+
+impl Way {
+    pub const ALL: [Way; 4] = [
+        Way { backend: Backend::Cranelift, simplified: true },
+        Way { backend: Backend::Cranelift, simplified: false },
+        Way { backend: Backend::C, simplified: true },
+        Way { backend: Backend::C, simplified: false },
+    ];
+}
+
+/// What came out.
+#[derive(Default)]
+pub struct Tally {
+    pub programs: u64,
+    /// Results, on each way.
+    pub compared: u64,
+    /// Results that the reference evaluator does not give: the program fails, or would take too long.
+    pub failing: u64,
+    /// Programs that the compiler refuses, by reason.
+    pub refused: BTreeMap<String, u64>,
+    pub differences: Vec<String>,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: Tally) {
+        self.programs += other.programs;
+        self.compared += other.compared;
+        self.failing += other.failing;
+        for (reason, count) in other.refused {
+            *self.refused.entry(reason).or_default() += count;
+        }
+        self.differences.extend(other.differences);
+    }
+}
+
+/// What the reference evaluator may take for one result.
+const MOST_STEPS: u64 = 20_000_000;
+
+fn global(name: &str) -> Term {
+    At::default().global(Global::Source { name: name.into(), types: Arc::from([]) })
+}
+
+fn define(program: &mut Program, name: &str, ty: Type, term: Term) {
+    let def = Def {
+        name: name.into(),
+        module: "Main".into(),
+        scheme: Scheme::mono(ty),
+        body: Body::Term(term),
+        rules: Rules::default(),
+        span: Default::default(),
+    };
+    program.defs.insert(name.into(), def);
+}
+
+/// The functions to compare: `f`, its reverse derivative with its own value as cotangent, its forward derivative along the point,
+/// and the second derivative along the point.
+fn functions(generated: &Generated) -> (Program, Vec<(&'static str, Type)>) {
+    let at = At::default();
+    let (a, b) = (generated.input.clone(), generated.output.clone());
+    let mut program = generated.program.clone();
+    let mut names = vec![("f", Type::fun(a.clone(), b.clone()))];
+    let derive = |op, types: Vec<Type>, args: Vec<Term>| at.term(TermKind::Derive { op, types: types.into(), args });
+    let x = Var::fresh("x");
+    let value = at.app(global("f"), at.var(&x));
+    let vjp = derive(DeriveOp::Vjp, vec![a.clone(), b.clone()], vec![global("f"), at.var(&x), value]);
+    define(&mut program, "vjp", Type::fun(a.clone(), a.clone()), at.lambda(&x, a.clone(), vjp));
+    names.push(("vjp", Type::fun(a.clone(), a.clone())));
+    let x = Var::fresh("x");
+    let jvp = derive(DeriveOp::Jvp, vec![a.clone(), b.clone()], vec![global("f"), at.var(&x), at.var(&x)]);
+    define(&mut program, "jvp", Type::fun(a.clone(), b.clone()), at.lambda(&x, a.clone(), jvp));
+    names.push(("jvp", Type::fun(a.clone(), b.clone())));
+    if b == Type::Real {
+        let x = Var::fresh("x");
+        let hvp = derive(DeriveOp::Hvp, vec![a.clone()], vec![global("f"), at.var(&x), at.var(&x)]);
+        define(&mut program, "hvp", Type::fun(a.clone(), a.clone()), at.lambda(&x, a.clone(), hvp));
+        names.push(("hvp", Type::fun(a.clone(), a)));
+    }
+    (program, names)
+}
+
+fn input(data: &gradus_generate::Data, is_list: bool) -> Data {
+    use gradus_generate::Data as D;
+    let input = |data: &D| input(data, false);
+    match data {
+        D::Construct { .. } if is_list => {
+            let (mut items, mut rest) = (Vec::new(), data);
+            while let D::Construct { args, .. } = rest {
+                let [first, more] = &args[..] else { break };
+                items.push(input(first));
+                rest = more;
+            }
+            Data::list(items)
+        }
+        D::Real(x) => Data::Real(*x),
+        D::Int(x) => Data::Int(*x),
+        D::Bool(x) => Data::Bool(*x),
+        D::Tuple(items) => Data::Tuple(items.iter().map(input).collect()),
+        D::Array(items) => Data::Array(items.iter().map(input).collect()),
+        D::Construct { tag, args } => Data::Variant { tag: *tag, args: args.iter().map(input).collect() },
+    }
+}
+
+fn numbers(data: &Data, found: &mut Vec<f64>) {
+    match data {
+        Data::Real(x) => found.push(*x),
+        Data::Int(x) => found.push(*x as f64),
+        Data::Bool(x) => found.push(f64::from(u8::from(*x))),
+        Data::Unit | Data::String(_) => {}
+        Data::Tuple(items) | Data::Array(items) | Data::List(items) => items.iter().for_each(|d| numbers(d, found)),
+        Data::Variant { tag, args } => {
+            found.push(*tag as f64);
+            args.iter().for_each(|d| numbers(d, found));
+        }
+        Data::Reals { data, .. } => found.extend(data),
+    }
+}
+
+fn known_numbers(data: &Known, found: &mut Vec<f64>) {
+    match data {
+        Known::Real(x) => found.push(*x),
+        Known::Int(x) => found.push(*x as f64),
+        Known::Bool(x) => found.push(f64::from(u8::from(*x))),
+        Known::Unit | Known::String(_) | Known::Function => {}
+        Known::Tuple(items) | Known::Record(items) | Known::Array(items) | Known::List(items) => {
+            items.iter().for_each(|d| known_numbers(d, found))
+        }
+        Known::Construct { tag, args } => {
+            found.push(*tag as f64);
+            args.iter().for_each(|d| known_numbers(d, found));
+        }
+        Known::Reals(data) => found.extend(data),
+        Known::Ints(data) => found.extend(data.iter().map(|x| *x as f64)),
+    }
+}
+
+/// The reference result as numbers; `None` if the program fails.
+fn reference(program: &Program, name: &str, point: &Point, ty: &Type) -> Option<Vec<f64>> {
+    let linker = Linker::new(Arc::new(program.clone()), Settings::default());
+    let options = gradus_reference::Options { max_steps: Some(MOST_STEPS), ..Default::default() };
+    let mut machine = Machine::new(&linker, options);
+    let at = At::default();
+    let value = machine.eval(&at.app(global(name), point.term())).ok()?;
+    let data = machine.to_data(&value, ty).ok()?;
+    let mut found = Vec::new();
+    known_numbers(&data, &mut found);
+    Some(found)
+}
+
+fn result_of(ty: &Type) -> Type {
+    match ty {
+        Type::Fun(ft) => ft.1.clone(),
+        other => other.clone(),
+    }
+}
+
+/// A function of a program, in the executables of its batch.
+struct Case {
+    entry: usize,
+    generated: Generated,
+    program: Program,
+    name: &'static str,
+    result: Type,
+}
+
+/// Compares all programs of some seeds, compiled together on each way. What panics is a difference too.
+pub fn compare(seeds: Range<u64>, options: Options, ways: &[Way]) -> Tally {
+    let mut tally = Tally { programs: seeds.end - seeds.start, ..Tally::default() };
+    let mut modules = [Module::default(), Module::default()];
+    let mut entries: [Vec<FunctionId>; 2] = Default::default();
+    let mut cases = Vec::new();
+    for seed in seeds {
+        let generated = generate(seed, options);
+        let (program, names) = functions(&generated);
+        let asked: Vec<Entry> =
+            names.iter().map(|(name, ty)| Entry { name: (*name).into(), term: global(name), ty: ty.clone() }).collect();
+        let lowered = catch_unwind(AssertUnwindSafe(|| {
+            let (plain, ids, _) = gradus_native::lower_seen_from(&program, &asked, &[])?;
+            let mut simple = plain.clone();
+            gradus_native::simplify::module(&mut simple);
+            Ok((plain, simple, ids))
+        }));
+        let (plain, simple, ids) = match lowered {
+            Ok(Ok(lowered)) => lowered,
+            Ok(Err(refusal)) => {
+                let refusal: Box<gradus_native::Refusal> = refusal;
+                *tally.refused.entry(refusal.diagnostic().message).or_default() += 1;
+                continue;
+            }
+            Err(_) => {
+                tally.differences.push(format!("seed {seed}: lowering panics"));
+                continue;
+            }
+        };
+        let wrong = [&plain, &simple].into_iter().find_map(|module| check::module(module).err());
+        if let Some(error) = wrong {
+            tally.differences.push(format!("seed {seed}: {error}"));
+            continue;
+        }
+        let first = entries[0].len();
+        for (at, lowered) in [plain, simple].into_iter().enumerate() {
+            let by = modules[at].append(lowered);
+            entries[at].extend(ids.iter().map(|id| FunctionId(id.0 + by)));
+        }
+        for (number, (name, ty)) in names.into_iter().enumerate() {
+            let (generated, program) = (generated.clone(), program.clone());
+            cases.push(Case { entry: first + number, generated, program, name, result: result_of(&ty) });
+        }
+    }
+    let code = |way: &Way| {
+        let mut options = gradus_native::Options::from(way.backend);
+        // What runs twice need not be fast.
+        options.c.flags.retain(|f| f != "-O3" && f != "-march=native");
+        options.c.flags.push("-O1".into());
+        let at = usize::from(way.simplified);
+        (*way, Executable::new(&modules[at], &entries[at], &options).expect("compiles"))
+    };
+    let codes: Vec<(Way, Executable)> = ways.iter().map(code).collect();
+    cases.iter().for_each(|case| compare_case(case, &codes, &mut tally));
+    tally
+}
+
+fn compare_case(case: &Case, codes: &[(Way, Executable)], tally: &mut Tally) {
+    let Case { entry, generated, program, name, result } = case;
+    let layout = Layout::of(program, &generated.input).expect("a layout of the input");
+    let output = Layout::of(program, result).expect("a layout of the output");
+    let is_list = matches!(&generated.input, Type::Named(name, _) if &*name.base == "list");
+    for point in &generated.points {
+        let Some(expected) = reference(program, name, point, result) else {
+            tally.failing += 1;
+            continue;
+        };
+        let leaves = layout.flatten(&input(&point.data, is_list)).expect("a point of its type");
+        let mut complain = |way: &Way, what: String| {
+            tally.differences.push(format!("seed {}, {name}, {way:?}: {what}", generated.seed));
+        };
+        for (way, code) in codes {
+            let found = match code.call(*entry, &leaves) {
+                Ok(leaves) => output.unflatten(&mut leaves.into_iter()),
+                Err(error) => {
+                    complain(way, format!("{error:?}"));
+                    continue;
+                }
+            };
+            let mut all = Vec::new();
+            match found {
+                Ok(found) => numbers(&found, &mut all),
+                Err(_) => complain(way, "a result that is not of its type".into()),
+            }
+            let scale = expected.iter().filter(|x| x.is_finite()).fold(1.0_f64, |m, x| m.max(x.abs()));
+            let close = |f: f64, e: f64| f == e || (f.is_nan() && e.is_nan()) || (f - e).abs() <= 1e-12 * scale;
+            if all.len() != expected.len() || !all.iter().zip(&expected).all(|(f, e)| close(*f, *e)) {
+                complain(way, format!("{all:?} instead of {expected:?}"));
+            }
+        }
+        tally.compared += 1;
+    }
+}
