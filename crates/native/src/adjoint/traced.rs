@@ -25,15 +25,15 @@ pub(super) struct Halves {
 
 /// A branch or a loop that keeps a trace.
 pub(super) struct Traced {
-    /// A box, or an array of boxes, one for each iteration.
+    /// The box; for a loop, that of its last iteration.
     trace: Var,
+    /// For a loop: the box of the iteration before, which each iteration keeps in its own.
+    before: Option<Var>,
     shape: ShapeId,
     /// The forward sweeps of the nested blocks.
     records: Vec<Vec<(Stmt, Record)>>,
     results: Vec<Vec<Atom>>,
     emitted: Vec<Emitted>,
-    /// How many iterations there were.
-    count: Atom,
 }
 
 /// What a block keeps in its trace.
@@ -146,33 +146,32 @@ impl Sweep<'_> {
             emitted.push(Emitted::new(&written.stmts, params));
             written
         };
-        let (op, trace, count) = match op {
+        let trace = Var::fresh("trace", Type::boxed(shape));
+        let mut before = None;
+        let op = match op {
             Op::If { cond, then, otherwise, .. } => {
                 let (then, otherwise) = (sweep(self, then, &[]), sweep(self, otherwise, &[]));
-                let op = Op::If { cond, then, otherwise, replayed: false };
-                (op, Var::fresh("trace", Type::boxed(shape)), Atom::Int(1))
+                binds.push(trace);
+                Op::If { cond, then, otherwise, replayed: false }
             }
-            Op::For(l) => {
+            Op::For(mut l) => {
+                before = Some(carry_trace(&mut l.carried, &mut binds, trace, nil));
                 let params: Vec<Var> = std::iter::once(l.index).chain(l.carried.iter().map(|(v, _)| *v)).collect();
-                let body = sweep(self, l.body, &params);
-                (Op::For(For { body, ..l }), Var::fresh("traces", Type::boxed(shape).in_array()), l.count)
+                let mut body = sweep(self, l.body, &params);
+                last_to(&mut body.results, l.carried.len() - 1);
+                Op::For(For { body, ..l })
             }
-            Op::While(l) => {
+            Op::While(mut l) => {
+                before = Some(carry_trace(&mut l.carried, &mut binds, trace, nil));
                 let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
-                let body = sweep(self, l.body, &params);
-                let trace = Var::fresh("traces", Type::boxed(shape).in_array());
-                (Op::While(While { body, ..l }), trace, Atom::Int(0))
+                let mut body = sweep(self, l.body, &params);
+                last_to(&mut body.results, l.carried.len());
+                Op::While(While { body, ..l })
             }
             _ => gradus_source::bug!("a trace of something without blocks"),
         };
-        binds.push(trace);
         self.b.stmt(Stmt { binds, op, span });
-        let count = match count {
-            // As many iterations as there are traces.
-            Atom::Int(0) => self.b.dim(trace, 0),
-            count => count,
-        };
-        Record::Traced(Traced { trace, shape, records, results, emitted, count })
+        Record::Traced(Traced { trace, before, shape, records, results, emitted })
     }
 
     pub(super) fn backward_traced_if(&mut self, stmt: Stmt, traced: Traced) {
@@ -200,6 +199,7 @@ impl Sweep<'_> {
         });
     }
 
+    /// From the last iteration to the first, each of which is kept in the trace of the one after it.
     pub(super) fn backward_traced_loop(&mut self, stmt: Stmt, traced: Traced) {
         let adjs: Vec<Option<Atom>> = stmt.binds.iter().map(|v| self.take(*v)).collect();
         let (carried, body, index, skip) = match &stmt.op {
@@ -217,35 +217,50 @@ impl Sweep<'_> {
         }
         let params: Vec<Var> = index.into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();
         let free = outer_vars(body, &params);
-        let Traced { trace, shape, mut records, mut results, mut emitted, count } = traced;
+        let Traced { trace, before, shape, mut records, mut results, mut emitted } = traced;
+        let Some(before) = before else { gradus_source::bug!("the trace of a loop was not carried") };
         let emitted = emitted.pop().unwrap_or_default();
         let (records, results) = (records.pop().unwrap_or_default(), results.pop().unwrap_or_default());
         self.around(&free, |s| {
-            let k = Var::fresh(BACKWARD_INDEX, Type::INT);
+            let is_something = |s: &mut Self, cell: Atom| {
+                let tag = s.b.tag(cell);
+                s.b.scalar(Prim::LessEqual, &[Atom::Int(0), tag])
+            };
+            let any = is_something(s, trace.into());
             s.b.push();
-            let last = s.b.scalar(Prim::SubInt, &[count, Atom::Int(1)]);
-            let i = s.b.scalar(Prim::SubInt, &[last, k.into()]);
-            let at_i = s.b.get(trace.into(), vec![i]);
+            let now = Var::fresh("trace", trace.ty);
+            let mut carried_adj: Vec<(Var, Atom)> = vec![(now, trace.into())];
+            carried_adj.extend(state.iter().map(|(_, var, last)| (*var, *last)));
+            // The number of the iteration is only wanted for what was collected.
+            let collected: Vec<(usize, Atom)> =
+                (carried.len()..stmt.binds.len()).filter_map(|at| adjs[at].map(|all| (at, all))).collect();
+            let number = collected.first().and_then(|(_, all)| all.var()).map(|all| {
+                let count = s.b.dim(all, 0);
+                let last = s.b.scalar(Prim::SubInt, &[count, Atom::Int(1)]);
+                let number = Var::fresh("i", Type::INT);
+                carried_adj.push((number, last));
+                number
+            });
             s.b.push();
             let mut seeds: Vec<Option<Atom>> = vec![None; results.len()];
             for (at, adj, _) in &state {
                 seeds[*at + skip] = Some((*adj).into());
             }
-            for at in carried.len()..stmt.binds.len() {
-                if let Some(all) = adjs[at] {
-                    seeds[at + skip] = Some(s.b.get(all, vec![i]));
-                }
+            for (at, all) in collected {
+                seeds[at + skip] = number.map(|i| s.b.get(all, vec![i.into()]));
             }
             s.seed(&results, &seeds);
             s.backward(records);
-            let before = state.iter().map(|(at, _, _)| s.take_or_zero(carried[*at].0)).collect();
-            let backward = s.b.pop(before);
-            let backward = s.with_trace(trace, at_i, shape, &emitted, backward);
-            s.b.stmts(backward.stmts);
-            let block = s.b.pop(backward.results);
-            s.b.span = stmt.span;
-            let carried_adj: Vec<(Var, Atom)> = state.iter().map(|(_, var, last)| (*var, *last)).collect();
-            let firsts = s.b.for_loop(k, count, carried_adj, block);
+            let again = is_something(s, before.into());
+            let mut next = vec![again, before.into()];
+            next.extend(state.iter().map(|(at, _, _)| s.take_or_zero(carried[*at].0)).collect::<Vec<_>>());
+            next.extend(number.map(|i| s.b.scalar(Prim::SubInt, &[i.into(), Atom::Int(1)])));
+            let backward = s.b.pop(next);
+            let backward = s.with_trace(trace, now.into(), shape, &emitted, backward);
+            let firsts = s.b.while_loop(carried_adj, backward);
+            let ran = s.b.pop(firsts[1..=state.len()].to_vec());
+            let not = Block { stmts: Vec::new(), results: state.iter().map(|(_, _, last)| *last).collect() };
+            let firsts = s.b.branch(any, ran, not);
             for ((at, _, _), first) in state.iter().zip(firsts) {
                 s.add(carried[*at].1, first);
             }
@@ -253,12 +268,29 @@ impl Sweep<'_> {
     }
 
     /// A backward block that gets the variables of its forward block from a cell. Notes what the cell must keep.
-    fn with_trace(&mut self, trace: Var, cell: Atom, shape: ShapeId, emitted: &Emitted, backward: Block) -> Block {
+    fn with_trace(&mut self, trace: Var, cell: Atom, shape: ShapeId, emitted: &Emitted, mut backward: Block) -> Block {
+        crate::simplify::dead_code(&mut backward, self.module);
         let free = free_vars(&backward).into_iter().filter(|v| emitted.bound.contains(v)).collect();
         let (vars, again) = emitted.cheapest(free);
         let tag = self.module.add_cell(shape, vars.iter().map(|v| v.ty).collect());
         self.traces.insert((trace, tag), Kept { shape, tag, vars: vars.clone() });
         unpacked(cell, tag, &vars, again, backward)
+    }
+}
+
+/// Makes the trace of an iteration, nothing at first, state of the loop: the last, after which what is collected comes. Gives the
+/// variable for the iteration before.
+fn carry_trace(carried: &mut Vec<(Var, Atom)>, binds: &mut Vec<Var>, trace: Var, nil: Atom) -> Var {
+    let before = Var::fresh("before", trace.ty);
+    binds.insert(carried.len(), trace);
+    carried.push((before, nil));
+    before
+}
+
+/// Moves the last item to another place.
+fn last_to(items: &mut Vec<Atom>, place: usize) {
+    if let Some(last) = items.pop() {
+        items.insert(place, last);
     }
 }
 
@@ -403,7 +435,8 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
     control::mark_replayed(&mut backward, &replayed);
 
     let emitted = Emitted::new(&forward, &params);
-    let backward = Block { stmts: backward, results: numbers };
+    let mut backward = Block { stmts: backward, results: numbers };
+    crate::simplify::dead_code(&mut backward, module);
     let free = free_vars(&backward).into_iter().filter(|v| emitted.bound.contains(v)).collect();
     let (vars, again) = emitted.cheapest(free);
     let trace = module.function(halves.back).params[0];
@@ -412,7 +445,8 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
     shapes.map.extend(sums.iter().map(|(acc, adj)| (*acc, Atom::Var(*adj))));
     // A function that keeps nothing but the trace of a branch has that for its own.
     if let [only] = vars[..] {
-        if let Some(kept) = traces.get(&(only, 0)).filter(|_| only.ty.rank == 0) {
+        let of_branch = |s: &Stmt| s.binds.contains(&only) && matches!(s.op, Op::If { .. });
+        if let Some(kept) = traces.get(&(only, 0)).filter(|_| forward.iter().any(of_branch)) {
             for cell in module.shape(kept.shape).cells.clone() {
                 module.add_cell(halves.trace, cell);
             }

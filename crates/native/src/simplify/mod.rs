@@ -44,6 +44,11 @@ pub fn block(block: &mut Block, module: &Module) {
     dead::run(block, module);
 }
 
+/// Takes out of a block what nobody looks at.
+pub fn dead_code(block: &mut Block, module: &Module) {
+    dead::run(block, module);
+}
+
 /// Gives arrays of a few numbers up in favour of the numbers.
 fn small_arrays(block: &mut Block) {
     for _ in 0..4 {
