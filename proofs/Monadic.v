@@ -129,7 +129,8 @@ Definition mdotT {G} : tm (TArr MR :: TArr MR :: G) (TM MR) :=
   mprim (tfold (dadd v1 (dadd (dscale (tfst (tsnd v0)) (tsnd (tfst v0))) (dscale (tfst (tfst v0)) (tsnd (tsnd v0))))) dzero (tzip v1 v0))
         (tdot (tmap (tfst v0) v2) (tmap (tfst v0) v1)).
 (* A decision needs no derivatives: what only decides is computed from primal values, and scalar arithmetic there binds nothing.
-   So each term of type real has two translations: [MT], and [PT], which gives the value alone. *)
+   So each term of type real has two translations: [MT], and [PT], which gives the value alone. They are made together, and what both use
+   is made once: otherwise the extracted translation would take time exponential in the depth of arithmetic. *)
 Definition valued G t : Type := match t with TR => tm (map MD G) (TM TR) | _ => unit end.
 Definition drop {G} t : tm (map MD G) (TM (MD t)) -> valued G t :=
   match t return tm (map MD G) (TM (MD t)) -> valued G t with TR => fun m => mbind m (mpure (tfst v0)) | _ => fun _ => tt end.
@@ -154,14 +155,16 @@ Fixpoint BT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) * valued G t :=
   | tmap b a => both (mbind (fst (BT a)) (mapM (fst (BT b) : tm (map MD (_ :: _)) _) v1))
   | tfold b z a => both (mbind (fst (BT z)) (mbind (wk _ (fst (BT a))) (foldM (fst (BT b) : tm (map MD (_ :: _ :: _)) _))))
   | tlit G m x => (mpure (tpair (tlit (map MD G) m x) dzero), mpure (tlit (map MD G) m x))
-  | tprim1 p a => (mbind (fst (BT a)) (mprim1 p), mbind (snd (BT a)) (mpure (tprim1 p v0)))
-  | tprim2 p a b => (mbind (fst (BT a)) (mbind (wk _ (fst (BT b))) (mprim2 p)), mbind (snd (BT a)) (mbind (wk _ (snd (BT b))) (mpure (tprim2 p v1 v0))))
-  | tpowi a n => (match keepsM a with
-      | Some a => mbind (mpure a) (mbind (wk _ (fst (BT n))) (mpure (tpair (tpowi v1 v0) dzero)))
-      | None => mbind (fst (BT a)) (mbind (wk _ (fst (BT n))) mpowi) end, mbind (snd (BT a)) (mbind (wk _ (fst (BT n))) (mpure (tpowi v1 v0))))
+  | tprim1 p a => let A := BT a in (mbind (fst A) (mprim1 p), mbind (snd A) (mpure (tprim1 p v0)))
+  | tprim2 p a b => let A := BT a in let B := BT b in
+      (mbind (fst A) (mbind (wk _ (fst B)) (mprim2 p)), mbind (snd A) (mbind (wk _ (snd B)) (mpure (tprim2 p v1 v0))))
+  | tpowi a n => let A := BT a in let N := fst (BT n) in
+      (match keepsM a with
+       | Some a => mbind (mpure a) (mbind (wk _ N) (mpure (tpair (tpowi v1 v0) dzero)))
+       | None => mbind (fst A) (mbind (wk _ N) mpowi) end, mbind (snd A) (mbind (wk _ N) (mpure (tpowi v1 v0))))
   | tcmp c a b => both (mbind (snd (BT a)) (mbind (wk _ (snd (BT b))) (mpure (tcmp c v1 v0))))
   | tround k a => both (mbind (snd (BT a)) (mpure (tround k v0)))
-  | treal a => (mbind (fst (BT a)) (mpure (tpair (treal v0) dzero)), mbind (fst (BT a)) (mpure (treal v0)))
+  | treal a => let A := BT a in (mbind (fst A) (mpure (tpair (treal v0) dzero)), mbind (fst A) (mpure (treal v0)))
   | tsum a => both (mbind (fst (BT a)) msumT)
   | tdot a b => both (mbind (fst (BT a)) (mbind (wk _ (fst (BT b))) mdotT))
   end

@@ -16,7 +16,7 @@ let read str =
     | ')' -> raise (Bad "unexpected )")
     | _ ->
       let b = !pos in
-      while !pos < n && not (List.mem str.[!pos] [' '; '\t'; '('; ')']) do incr pos done;
+      while !pos < n && (match str.[!pos] with ' ' | '\t' | '(' | ')' -> false | _ -> true) do incr pos done;
       A (String.sub str b (!pos - b))
   and many () =
     skip ();
@@ -155,7 +155,15 @@ let rec wdual t (v : Obj.t) = match t with
   | TTree a -> let rec go (Node (x, ts)) = L (A "node" :: wdual a x :: List.map go ts) in go (Obj.obj v)
   | _ -> wval t v
 
-let elab g e = match infer g (rtm e) with Some (ExistT (t, e)) -> (t, e) | None -> raise (Bad "ill-typed")
+(* several questions about one program come in a row *)
+let latest f =
+  let known = ref None in
+  fun x -> match !known with
+    | Some (x', y) when x' = x -> y
+    | _ -> let y = f x in known := Some (x, y); y
+let elab = latest (fun (g, e) -> match infer g (rtm e) with Some (ExistT (t, e)) -> (t, e) | None -> raise (Bad "ill-typed"))
+let elab g e = elab (g, e)
+let monadic = latest (fun (g, e) -> let (t, e) = elab g e in mT g t e)
 let types = function L l -> List.map rty l | s -> raise (Bad ("types " ^ show s))
 let values = function L l -> l | s -> raise (Bad ("values " ^ show s))
 let macro m g e = let g = types g in let (t, e) = elab g e in wtm (erase (List.map (d m) g) (d m t) (dT m g t e))
@@ -165,17 +173,17 @@ let answer = function
   | L [A "vector"; n; g; e] -> macro (vec (int n)) g e
   | L [A "continuation"; n; g; e] -> macro (cont (int n)) g e
   | L [A "delta"; g; e] -> macro dlt g e
-  | L [A "monadic"; g; e] -> let g = types g in let (t, e) = elab g e in wtm (erase (List.map mD g) (tM (mD t)) (mT g t e))
+  | L [A "monadic"; g; e] -> let g = types g in let (t, _) = elab g e in wtm (erase (List.map mD g) (tM (mD t)) (monadic (g, e)))
   | L [A "eval"; fuel; g; vs; e] ->
     let g = types g in let (t, e) = elab g e in
     (match ev floats (int fuel) g t e (Obj.magic (envof g (values vs))) with
      | None -> A "undefined"
      | Some ((v, n), k) -> L [A "ok"; wval t (Obj.magic v); num n; num k])
   | L [A "tape"; fuel; g; vs; e] ->
-    let g = types g in let (t, e) = elab g e in
+    let g = types g in let (t, _) = elab g e in
     let next = ref 0 in
     let r = duals g (envof g (values vs)) next in
-    (match ev floats (int fuel) (List.map mD g) (tM (mD t)) (mT g t e) (Obj.magic r) with
+    (match ev floats (int fuel) (List.map mD g) (tM (mD t)) (monadic (g, e)) (Obj.magic r) with
      | None -> A "undefined"
      | Some ((c, n), k) ->
        (match (Obj.magic c : (int * Obj.t list) -> (((Obj.t * (int * (int * Obj.t) list)) * int) * int) option) (!next, []) with
@@ -184,6 +192,8 @@ let answer = function
           L [A "ok"; wdual t b; num (n + n'); num (k + k'); L (List.rev_map (fun (i, u) -> L [num i; wdelta u]) binds)]))
   | s -> raise (Bad ("command " ^ show s))
 let () =
+  (* transformed terms are large and short-lived *)
+  Gc.set { (Gc.get ()) with Gc.minor_heap_size = 4_000_000; space_overhead = 300 };
   try while true do
     let line = input_line stdin in
     print_endline (show (try answer (read line) with Bad s -> L [A "error"; A (String.map (fun c -> if c = '(' || c = ')' || c = ' ' then '_' else c) s)] | Stack_overflow -> L [A "error"; A "stack"]))
