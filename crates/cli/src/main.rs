@@ -82,8 +82,8 @@ fn dispatch(cli: &Cli, output: &Output) -> Done {
             commands::check::check(files, *types, rules.then_some(*seed), options, output)
         }
         Command::Call { file, function, args } => commands::call::call(file, function, args, options, output),
-        Command::Grad { point, verify, tolerance } => {
-            commands::grad::grad(point, verify.then_some(*tolerance), options, output)
+        Command::Grad { point, verify, certify, tolerance } => {
+            commands::grad::grad(point, verify.then_some(*tolerance), *certify, options, output)
         }
         Command::Jacobian { point } => commands::grad::jacobian(point, options, output),
         Command::Hessian { point } => commands::grad::hessian(point, options, output),

@@ -77,6 +77,9 @@ pub enum Command {
         /// Compare with finite differences; fail if they differ
         #[arg(long)]
         verify: bool,
+        /// Say whether a theorem covers the gradient at this point; fail if none does
+        #[arg(long)]
+        certify: bool,
         /// The largest relative difference that --verify lets pass
         #[arg(long, default_value_t = 1e-5, value_name = "X")]
         tolerance: f64,

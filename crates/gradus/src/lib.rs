@@ -22,6 +22,7 @@
 //! - [`pipeline`] is the list of the passes.
 
 mod build;
+mod certify;
 mod compiled;
 pub mod convert;
 pub mod data;
@@ -55,6 +56,7 @@ mod transform;
 pub mod value;
 
 pub use build::CLibrary;
+pub use certify::Certificate;
 pub use engine::Engine;
 pub use error::{Error, Report};
 pub use evaluate::{Evaluator, Input};

@@ -10,7 +10,7 @@ use gradus::{Error, Options, Value};
 /// Finite differences are taken in at most so many of the reals, spread evenly.
 const MOST_COMPARED: usize = 1000;
 
-pub fn grad(point: &Point, verify: Option<f64>, options: Options, output: &Output) -> Done {
+pub fn grad(point: &Point, verify: Option<f64>, certify: bool, options: Options, output: &Output) -> Done {
     let application = read(point, options, output)?;
     let derived = application.function.value_and_grad(point.wrt)?;
     let both = derived.apply(&application.arguments())?;
@@ -29,8 +29,29 @@ pub fn grad(point: &Point, verify: Option<f64>, options: Options, output: &Outpu
         ]);
         fields.push(("verify", difference));
     }
+    let certificate = match certify {
+        true => Some(application.function.certify(&application.arguments())?),
+        false => None,
+    };
+    if let Some(certificate) = &certificate {
+        let texts = |texts: &[String]| Value::array(texts.iter().map(|text| text.as_str().into()).collect());
+        fields.push((
+            "certificate",
+            Value::record([
+                ("covered", Value::Bool(certificate.covered())),
+                ("theorem", certificate.theorem.unwrap_or("none").into()),
+                ("mode", certificate.mode.map_or("compiled", gradus::Mode::key).into()),
+                ("kinks", Value::Int(certificate.kinks as i64)),
+                ("kinks_at", texts(&certificate.kinks_at)),
+                ("outside", texts(&certificate.outside)),
+            ]),
+        ));
+    }
     json_unless_text(&Value::record(fields), output)?;
     super::say_kinks(&derived.kinks(), output)?;
+    if let Some(uncovered) = certificate.filter(|certificate| !certificate.covered()) {
+        return Err(Failure::Input(format!("the gradient at this point is {}", uncovered.summary())));
+    }
     match (comparison, verify) {
         (Some(found), Some(tolerance)) if found.difference > tolerance => Err(Failure::Input(format!(
             "the gradient disagrees with finite differences: at {} it is {:?}, finite differences give {:?} \
