@@ -5,6 +5,8 @@
 //! - a function that is known where it is applied is applied; `fst (a, b)` is `a`; a pair of the parts of a pair is that pair; a `case` of a known side is that
 //!   branch; a branch under a condition that gives the same on both sides is that value, component by component; an application to a choice of
 //!   functions is the choice of the applications;
+//! - a product with the literal 1 is the other factor, also where a Delta is scaled by it (exact for floating-point numbers too): the code writes no
+//!   coefficient that is the literal 1;
 //! - an array that is built by a computation that leaves the state alone is built by `build`.
 //!
 //! Why this keeps the meaning: effects of the semantics are failure and two counters (`M` of `proofs/Language.v`), which commute and
@@ -287,6 +289,17 @@ impl Graphs {
                 _ => {}
             },
             ("choose", [_, x, y]) if x == y => return *x,
+            ("mul", [x, y]) => {
+                let is_one = |id: Id| matches!(self.nodes[id as usize], Node::Lit(1, 0));
+                if is_one(*x) || is_one(*y) {
+                    return if is_one(*x) { *y } else { *x };
+                }
+            }
+            ("node", [label, subtrees]) => {
+                if let Some(unscaled) = self.scaled_by_one(*label, *subtrees) {
+                    return unscaled;
+                }
+            }
             ("choose", [c, x, y]) => {
                 // A choice of pairs is a pair of choices.
                 let is_pair = |id: Id| matches!(&self.nodes[id as usize], Node::Op("pair", _));
@@ -308,6 +321,15 @@ impl Graphs {
             _ => {}
         }
         self.node(Node::Op(name, args))
+    }
+
+    /// u of `Scale 1 u`
+    fn scaled_by_one(&self, label: Id, subtrees: Id) -> Option<Id> {
+        let node = |id: Id| &self.nodes[id as usize];
+        let (Node::Inr(_, side), Node::Op("cons", parts)) = (node(label), node(subtrees)) else { return None };
+        let (Node::Inl(_, coefficient), [u, rest]) = (node(*side), &parts[..]) else { return None };
+        let is_one = matches!((node(*coefficient), node(*rest)), (Node::Lit(1, 0), Node::Nil(_)));
+        (is_one && self.types[*u as usize] == Ty::delta()).then_some(*u)
     }
 
     /// Runs `work` in a block of its own.
