@@ -6,10 +6,10 @@
    binder changes functions, so the congruence closure goes through the logical relation of Refinement.v; at data types that
    relation is equality again, and there chains of rewrites compose.
 
-   Duplicating work is not a refinement: beta and let substitute atoms only, other arguments stay in a let.  Two rules of C do cost
-   a bounded number of steps more (unrolling a loop, fission); they are stated apart, with that number. *)
+   Duplicating work is not a refinement: beta and let substitute atoms only, other arguments stay in a let.  Fission of loops is not
+   here: it costs steps when the loop is empty. *)
 From Coq Require Import Reals List Lia Lra ZArith.
-Require Import Language Primitive Germ Data Substitution Refinement.
+Require Import Language Primitive Germ Data Substitution Refinement Improvement Laws.
 Import ListNotations.
 Open Scope nat_scope.
 Set Implicit Arguments.
@@ -18,75 +18,9 @@ Unset Asymmetric Patterns.
 Section Fuel.
 Variable fuel : nat.
 Notation evR e := (ev RO fuel e).
-(* s more steps at most *)
-Definition improves_by (s : nat) {G t} (e e' : tm G t) : Prop := forall r v n k, evR e r = Some (v, n, k) ->
-  exists n' k', evR e' r = Some (v, n', k') /\ n' <= n + s /\ k' <= k.
-Notation improves := (improves_by 0).
-
-Lemma bindinv : forall A B (m : M A) (f : A -> M B) b n k, bind m f = Some (b, n, k) ->
-  exists a n1 k1 n2 k2, m = Some (a, n1, k1) /\ f a = Some (b, n2, k2) /\ n = n1 + n2 /\ k = k1 + k2.
-Proof.
-  intros A B [[[a n1] k1]|] f b n k; simpl; try discriminate. destruct (f a) as [[[b' n2] k2]|] eqn:E; try discriminate.
-  intros H. inversion H; subst. exists a, n1, k1, n2, k2. auto.
-Qed.
-Lemma tickinv : forall A (m : M A) b n k, tick m = Some (b, n, k) -> exists n1, m = Some (b, n1, k) /\ n = S n1.
-Proof. intros A [[[a n1] k1]|] b n k; simpl; try discriminate. intros H. inversion H; subst. eauto. Qed.
-Lemma retinv : forall A (a b : A) n k, ret a = Some (b, n, k) -> a = b /\ n = 0 /\ k = 0.
-Proof. intros A a b n k H. inversion H. auto. Qed.
-Ltac crack := repeat match goal with
-  | H : tick _ = Some (_, _, _) |- _ => apply tickinv in H as (? & H & ->)
-  | H : bind _ _ = Some (_, _, _) |- _ => apply bindinv in H as (? & ? & ? & ? & ? & ? & H & -> & ->)
-  | H : ret _ = Some (_, _, _) |- _ => apply retinv in H as (<- & -> & ->)
-  end.
-Ltac back := repeat match goal with H : ev RO fuel _ _ = Some (_, _, _) |- _ => rewrite H; clear H end.
-Lemma mseq_nth : forall A B (f : A -> M B) L l n k j v, mseq f L = Some (l, n, k) -> nth_error l j = Some v ->
-  exists x n' k', nth_error L j = Some x /\ f x = Some (v, n', k') /\ n' <= n /\ k' <= k.
-Proof.
-  intros A B f. induction L as [|x L IH]; intros l n k j v H Hj; simpl in H.
-  - inversion H; subst. destruct j; discriminate.
-  - crack. destruct j as [|j]; simpl in *.
-    + inversion Hj; subst. eexists _, _, _. split; [reflexivity|]. split; [eassumption|lia].
-    + match goal with H : mseq f L = Some _ |- _ => destruct (IH _ _ _ _ _ H Hj) as (y & n' & k' & P1 & P2 & P3 & P4) end.
-      exists y, n', k'. repeat split; auto; lia.
-Qed.
-Lemma mseq_comp : forall A B C (g : A -> M B) (f : B -> M C) L l1 l2 n1 k1 n2 k2, mseq g L = Some (l1, n1, k1) -> mseq f l1 = Some (l2, n2, k2) ->
-  mseq (fun x => bind (g x) f) L = Some (l2, n1 + n2, k1 + k2).
-Proof.
-  intros A B C g f. induction L as [|x L IH]; intros l1 l2 n1 k1 n2 k2 H1 H2; simpl in *.
-  - inversion H1; subst. inversion H2; subst. reflexivity.
-  - crack. simpl in H2. crack. match goal with H : g x = _ |- _ => rewrite H end. simpl.
-    match goal with H : f _ = Some _ |- _ => rewrite H end.
-    match goal with H : mseq g L = _, H' : mseq f _ = _ |- _ => rewrite (IH _ _ _ _ _ _ H H') end.
-    simpl. apply f_equal. apply f_equal2; [apply f_equal2; [reflexivity|lia]|lia].
-Qed.
-Lemma tick_bind : forall A B (m : M A) (f : A -> M B), bind (tick m) f = tick (bind m f).
-Proof. intros A B [[[a n] k]|] f; simpl; auto. destruct (f a) as [[[b n'] k']|]; auto. Qed.
-
-Lemma tick_late : forall A B (m : M A) (f g : A -> M B), (forall a, f a = g a) -> tick (bind m f) = bind m (fun a => tick (g a)).
-Proof.
-  intros A B [[[a n] k]|] f g H; simpl; auto. rewrite H. destruct (g a) as [[[b n'] k']|]; simpl; auto. now rewrite Nat.add_succ_r.
-Qed.
-Lemma tbind : forall A B (m : M A) (f : A -> M B) a b n1 n2 k1 k2, m = Some (a, n1, k1) -> f a = Some (b, n2, k2) ->
-  tick (bind m f) = Some (b, S (n1 + n2), k1 + k2).
-Proof. intros A B m f a b n1 n2 k1 k2 -> H. simpl. now rewrite H. Qed.
+Notation improves := (improves_by fuel 0).
 Inductive rule : forall G t, tm G t -> tm G t -> Prop :=
-(* C Fig. 12 (a): algebraic laws *)
-| add_comm : forall G (a b : tm G TR), rule (tadd a b) (tadd b a)
-| add_zero : forall G (a : tm G TR), rule (tadd (lit 0) a) a
-| add_neg : forall G (a : tm G TR), rule (tadd a (tprim1 PNeg a)) (lit 0)
-| mul_comm : forall G (a b : tm G TR), rule (tmul a b) (tmul b a)
-| distribute : forall G (t a b : tm G TR), rule (tadd (tmul t a) (tmul t b)) (tmul t (tadd a b))
-| mul_zero : forall G (a : tm G TR), rule (tmul (lit 0) a) (lit 0)
-| mul_one : forall G (a : tm G TR), rule (tmul (lit 1) a) a
-(* their mirror images and neighbours *)
-| add_zero_r : forall G (a : tm G TR), rule (tadd a (lit 0)) a
-| mul_one_r : forall G (a : tm G TR), rule (tmul a (lit 1)) a
-| mul_zero_r : forall G (a : tm G TR), rule (tmul a (lit 0)) (lit 0)
-| sub_zero : forall G (a : tm G TR), rule (tsub a (lit 0)) a
-| sub_self : forall G (a : tm G TR), rule (tsub a a) (lit 0)
-| div_one : forall G (a : tm G TR), rule (tdiv a (lit 1)) a
-| neg_neg : forall G (a : tm G TR), rule (tprim1 PNeg (tprim1 PNeg a)) a
-| sub_neg : forall G (a b : tm G TR), rule (tadd a (tprim1 PNeg b)) (tsub a b)
+| by_law : forall G t (e e' : tm G t), law e e' -> rule e e'
 (* C Fig. 13: evaluation of known terms *)
 | fold_add : forall G m e m' e' m'' e'', litR m'' e'' = (litR m e + litR m' e')%R -> rule (tadd (tlit G m e) (tlit G m' e')) (tlit G m'' e'')
 | fold_mul : forall G m e m' e' m'' e'', litR m'' e'' = (litR m e * litR m' e')%R -> rule (tmul (tlit G m e) (tlit G m' e')) (tlit G m'' e'')
@@ -101,7 +35,16 @@ Inductive rule : forall G t, tm G t -> tm G t -> Prop :=
 | case_inl : forall G a b c (x : tm G a) (l : tm (a :: G) c) (r : tm (b :: G) c), rule (tcase (tinl b x) l r) (tlet x l)
 | case_inr : forall G a b c (x : tm G b) (l : tm (a :: G) c) (r : tm (b :: G) c), rule (tcase (tinr a x) l r) (tlet x r)
 | unnode_node : forall G a (x : tm G a) ts, rule (top1 (OUnnode a) (tnode x ts)) (tpair x ts)
+| if_same : forall G a b c (p : tm G (TSum a b)) (e : tm G c), rule (tcase p (wk a e) (wk b e)) e
+| if_truth : forall G (p : tm G TB), rule (tcase p (tinl TU (tunit _)) (tinr TU (tunit _))) p
+| if_not : forall G c (p : tm G TB) (x y : tm (TU :: G) c), rule (tcase (tcase p (tinr TU (tunit _)) (tinl TU (tunit _))) x y) (tcase p y x)
+| let_app : forall G a b c (x : tm G a) (f : tm (a :: G) (TFun b c)) (y : tm G b), rule (tapp (tlet x f) y) (tlet x (tapp f (wk a y)))
 | loop_zero : forall G a (z : tm G a) b, rule (tloop (tint G 0) z b) z
+| loop_succ : forall G a n (z : tm G a) (b : tm (a :: TI :: G) a), (0 <= n)%Z ->
+    rule (tloop (tint G (n + 1)) z b) (tlet (tloop (tint G n) z b) (sb b (ups (one (tint G n)))))
+| loop_same : forall G a (n : tm G TI) (z : tm G a), rule (tloop n z v0) z
+| get_first : forall G a (x : tm G a) l, rule (tget (tcons x l) (tint G 0)) x
+| get_next : forall G a (x : tm G a) l n, (0 <= n)%Z -> rule (tget (tcons x l) (tint G (n + 1))) (tget l (tint G n))
 (* C Fig. 12 (d): loop fusion; and its relatives for map *)
 | get_build : forall G a (n : tm G TI) (b : tm (TI :: G) a) i, rule (tget (tbuild n b) i) (tlet i b)
 | map_map : forall G a b c (g : tm (a :: G) b) (f : tm (b :: G) c) l, rule (tmap f (tmap g l)) (tmap (tlet g (rn f (up (@shift G a)))) l)
@@ -135,25 +78,7 @@ Theorem rule_sound : forall G t (e e' : tm G t), rule e e' -> improves e e'.
 Proof.
   destruct 1; intros r0 vr n0 k0 E; cbn [ev lit op0v op1v op2v] in E; crack;
     repeat match goal with H : guard _ _ = Some (_, _, _) |- _ => unfold guard in H; injection H as <- <- <- end; cbn [ev lit op0v op1v op2v].
-  - (* add_comm *) back. eexists _, _. split; [|split]; [simpl; rewrite Rplus_comm; reflexivity| |]; lia.
-  - (* add_zero *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Rplus_0_l; reflexivity| |]; lia.
-  - (* add_neg *) match goal with H : ev _ _ a _ = Some (?x, _, _), H' : ev _ _ a _ = Some (?y, _, _) |- _ => assert (x = y) by congruence; subst end.
-    eexists _, _. split; [|split]; [simpl; rewrite Rplus_opp_r; reflexivity| |]; lia.
-  - (* mul_comm *) back. eexists _, _. split; [|split]; [simpl; rewrite Rmult_comm; reflexivity| |]; lia.
-  - (* distribute *) match goal with H : ev _ _ t _ = Some (?x, ?n, ?k), H' : ev _ _ t _ = Some (?y, ?n', ?k') |- _ =>
-      assert (x = y /\ n = n' /\ k = k') as (-> & -> & ->) by (rewrite H in H'; inversion H'; auto); clear H' end.
-    back. eexists _, _. split; [|split]; [simpl; rewrite Rmult_plus_distr_l; reflexivity| |]; simpl; lia.
-  - (* mul_zero *) eexists _, _. split; [|split]; [simpl; rewrite Rmult_0_l; reflexivity| |]; lia.
-  - (* mul_one *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Rmult_1_l; reflexivity| |]; lia.
-  - (* add_zero_r *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Rplus_0_r; reflexivity| |]; lia.
-  - (* mul_one_r *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Rmult_1_r; reflexivity| |]; lia.
-  - (* mul_zero_r *) eexists _, _. split; [|split]; [simpl; rewrite Rmult_0_r; reflexivity| |]; lia.
-  - (* sub_zero *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Rminus_0_r; reflexivity| |]; lia.
-  - (* sub_self *) match goal with H : ev _ _ a _ = Some (?x, _, _), H' : ev _ _ a _ = Some (?y, _, _) |- _ => assert (x = y) by congruence; subst end.
-    eexists _, _. split; [|split]; [simpl; rewrite Rminus_diag_eq by reflexivity; reflexivity| |]; lia.
-  - (* div_one *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; unfold Rdiv; rewrite Rinv_1, Rmult_1_r; reflexivity| |]; lia.
-  - (* neg_neg *) eexists _, _. split; [|split]; [match goal with H : ev _ _ a _ = _ |- _ => rewrite H end; simpl; rewrite Ropp_involutive; reflexivity| |]; lia.
-  - (* sub_neg *) back. eexists _, _. split; [|split]; [simpl; reflexivity| |]; simpl; lia.
+  - (* by_law *) exact (@law_sound fuel _ _ _ _ H _ _ _ _ E).
   - (* fold_add *) eexists _, _. split; [|split]; [simpl; rewrite H; reflexivity| |]; lia.
   - (* fold_mul *) eexists _, _. split; [|split]; [simpl; rewrite H; reflexivity| |]; lia.
   - (* fold_int *) rewrite H in E. crack. eexists _, _. split; [reflexivity|lia].
@@ -174,7 +99,26 @@ Proof.
   - (* case_inl *) match goal with H : ev _ _ x _ = _ |- _ => eexists _, _; split; [exact (@tbind _ _ _ _ _ _ _ _ _ _ H E)|lia] end.
   - (* case_inr *) match goal with H : ev _ _ x _ = _ |- _ => eexists _, _; split; [exact (@tbind _ _ _ _ _ _ _ _ _ _ H E)|lia] end.
   - (* unnode_node *) back. eexists _, _. split; [simpl; reflexivity|simpl; lia].
+  - (* if_same *) match goal with H : ev _ _ p _ = Some (?v, _, _) |- _ => destruct v end; rewrite wk_ok in E; eexists _, _; (split; [eassumption|lia]).
+  - (* if_truth *) match goal with H : ev _ _ p _ = Some (?v, _, _) |- _ => destruct v as [[]|[]] end; cbn [ev op0v op1v] in E; crack;
+      eexists _, _; (split; [eassumption|lia]).
+  - (* if_not *) match goal with H : ev _ _ p _ = Some (?v, _, _) |- _ => rewrite H; destruct v as [[]|[]] end; crack; cbn [tick bind];
+      rewrite E; eexists _, _; (split; [reflexivity|lia]).
+  - (* let_app *) match goal with H : ev _ _ x _ = Some (?v, _, _), H' : ev _ _ y _ = _ |- _ => rewrite H; cbn [bind]; rewrite wk_ok, H' end.
+    match goal with H : ev _ _ f _ = _ |- _ => rewrite H end. cbn [bind]. rewrite E. eexists _, _. split; [reflexivity|lia].
   - (* loop_zero *) simpl in E. crack. eexists _, _. split; [eassumption|lia].
+  - (* loop_succ *) rewrite Z2Nat.inj_add in E by lia. rewrite Nat.add_1_r in E. cbn [miter] in E. crack. rewrite Z2Nat.id in E by lia.
+    match goal with Hz : ev _ _ z _ = _, Hm : miter _ _ _ = Some (?w, _, _) |- _ => rewrite Hz; cbn [tick bind ret]; rewrite Hm; cbn [tick bind];
+      rewrite (@sb_ok R RO fuel _ _ b _ (ups (one (tint G n))) (w, (n, r0)) (w, r0)) by (apply ups_ok, one_ok; reflexivity) end.
+    rewrite E. eexists _, _. split; [reflexivity|lia].
+  - (* loop_same *) match goal with H : ev _ _ z _ = Some (?w, ?m, ?q), Hm : miter _ _ _ = _ |- _ => assert (w = vr) as <-; [|exists m, q; split; [exact H|lia]] end.
+    match goal with Hm : miter ?N _ _ = _ |- _ => clear - Hm; revert Hm; generalize N end. intros N. revert vr x7 x8.
+    induction N as [|N IH]; cbn [miter]; intros vr n1 k1 E; crack; auto. inversion E; subst. eapply IH. eassumption.
+  - (* get_first *) cbn in E. crack. eexists _, _. split; [eassumption|lia].
+  - (* get_next *) unfold mget in *. assert ((n + 1 <? 0)%Z = false) as Q by (apply Z.ltb_ge; lia). rewrite Q in E.
+    rewrite Z2Nat.inj_add, Nat.add_1_r in E by lia. cbn [nth_error] in E. assert ((n <? 0)%Z = false) as Q' by (apply Z.ltb_ge; lia).
+    match goal with H : ev _ _ l _ = _ |- _ => rewrite H end. cbn [tick bind ret]. rewrite Q'.
+    destruct (nth_error _ _) in *; crack; try discriminate. eexists _, _. split; [reflexivity|lia].
   - (* get_build *)
     match goal with H : mseq _ _ = _, H' : ev _ _ i _ = _ |- _ => destruct (@get_build_ok _ _ b i _ _ _ _ _ _ _ _ _ _ _ H H' E) as (n' & k' & P1 & P2 & P3) end.
     exists n', k'. split; [exact P1|lia].
@@ -182,20 +126,6 @@ Proof.
       eexists _, _; split; [exact (@tbind _ _ _ _ _ _ _ _ _ _ H (@map_map_ok _ _ _ _ _ g f (fun x => x) _ _ _ _ _ _ _ _ H' H''))|lia] end.
   - (* map_build *) match goal with H : ev _ _ n _ = _, H' : mseq _ _ = Some (?q, _, _), H'' : mseq _ ?q = _ |- _ =>
       eexists _, _; split; [exact (@tbind _ _ _ _ _ _ _ _ _ _ H (@map_map_ok _ _ _ _ _ g f Z.of_nat _ _ _ _ _ _ _ _ H' H''))|lia] end.
-Qed.
-
-(* ---- rules that cost a bounded number of steps ---------------------------------------------------------- *)
-(* C Fig. 13, EvNrecS *)
-Theorem loop_succ : forall G a n (z : tm G a) (b : tm (a :: TI :: G) a), (0 <= n)%Z ->
-  improves_by 3 (tloop (tint G (n + 1)) z b) (tlet (tint G n) (tlet (wk TI (tloop (tint G n) z b)) b)).
-Proof.
-  intros G a n z b Hn r vr n0 k0 E. cbn [ev op0v] in E. crack. rewrite Z2Nat.inj_add in E by lia. rewrite Nat.add_1_r in E. cbn [miter] in E. crack.
-  rewrite Z2Nat.id in E by lia. eexists _, _. split; [|split; [|]].
-  - cbn [ev op0v]. refine (@tbind _ _ _ _ _ _ _ _ _ _ eq_refl _). refine (@tbind _ _ _ (fun q => evR b (q, (n, r))) _ _ _ _ _ _ _ E). rewrite wk_ok. cbn [ev op0v].
-    refine (@tbind _ _ _ _ _ _ _ _ _ _ eq_refl _). match goal with H : ev _ _ z _ = _ |- _ => rewrite H end. cbn [bind].
-    match goal with H : miter _ _ _ = _ |- _ => rewrite H end. reflexivity.
-  - lia.
-  - lia.
 Qed.
 
 (* ---- rewriting anywhere ------------------------------------------------------------------------------------ *)

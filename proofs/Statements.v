@@ -7,7 +7,7 @@
 From Coq Require Import Reals List Lia ZArith.
 From Coquelicot Require Import Coquelicot.
 Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Shape Vector Continuation Unshared Refinement Rewrite.
-Require Combinator.
+Require Combinator Elaborate Checker.
 Import ListNotations.
 Open Scope nat_scope.
 Unset Asymmetric Patterns.
@@ -131,6 +131,16 @@ Theorem C_theorem_2 : forall fuel G t (e e' : tm G t), rewrites e e' -> datas G 
   forall r v n k, ev RO fuel e r = Some (v, n, k) -> exists n' k', ev RO fuel e' r = Some (v, n', k') /\ n' <= n /\ k' <= k.
 Proof. exact rewriting_sound. Qed.
 
+(* what the extracted checker accepts: r and r' are terms as they travel, steps says which rule was used where *)
+Theorem checked_derivations : forall fuel G r r' steps, Checker.accepts G r r' steps = true ->
+  exists t (e e' : tm G t), Elaborate.infer G r = Some (existT _ t e) /\ Elaborate.infer G r' = Some (existT _ t e') /\
+    (datas G = true -> data t = true -> forall x v n k, ev RO fuel e x = Some (v, n, k) ->
+     exists n' k', ev RO fuel e' x = Some (v, n', k') /\ n' <= n /\ k' <= k).
+Proof.
+  intros fuel G r r' steps H. destruct (Checker.accepted _ _ _ _ H) as (t & e & e' & H1 & H2 & H3). exists t, e, e'.
+  split; [exact H1|]. split; [exact H2|]. intros HG Ht. exact (C_theorem_2 fuel G t e e' H3 HG Ht).
+Qed.
+
 (* more fuel changes neither value nor steps nor kinks *)
 Theorem fuel_is_only_definedness : forall X (O : ops X) k k' (e : tm nil TR) y n s, k <= k' ->
   ev O k e tt = Some (y, n, s) -> ev O k' e tt = Some (y, n, s).
@@ -150,4 +160,5 @@ Print Assumptions C_continuation_mode.
 Print Assumptions K_delta_mode.
 Print Assumptions C_combinator_mode.
 Print Assumptions C_theorem_2.
+Print Assumptions checked_derivations.
 Print Assumptions fuel_is_only_definedness.

@@ -161,6 +161,54 @@ let latest f =
   fun x -> match !known with
     | Some (x', y) when x' = x -> y
     | _ -> let y = f x in known := Some (x, y); y
+let names = ["add_comm",Add_comm; "add_zero",Add_zero; "add_neg",Add_neg; "mul_comm",Mul_comm; "distribute",Distribute; "mul_zero",Mul_zero;
+  "mul_one",Mul_one; "add_zero_r",Add_zero_r; "mul_one_r",Mul_one_r; "mul_zero_r",Mul_zero_r; "sub_zero",Sub_zero; "sub_self",Sub_self;
+  "div_one",Div_one; "neg_neg",Neg_neg; "sub_neg",Sub_neg; "sub_minus",Sub_minus; "minus_add",Minus_add; "neg_one",Neg_one; "neg_one_r",Neg_one_r;
+  "neg_product",Neg_product; "neg_product_r",Neg_product_r; "neg_quotient",Neg_quotient; "neg_quotient_r",Neg_quotient_r; "double",Double;
+  "power_one",Power_one; "power_zero",Power_zero; "square",Square; "zero_sub",Zero_sub; "zero_div",Zero_div; "neg_sub",Neg_sub;
+  "add_assoc",Add_assoc; "add_assoc_r",Add_assoc_r; "mul_assoc",Mul_assoc; "mul_assoc_r",Mul_assoc_r; "distribute_sub",Distribute_sub;
+  "distribute_one",Distribute_one; "sub_of_sum",Sub_of_sum; "div_mul",Div_mul; "div_div",Div_div; "log_exp",Log_exp;
+  "add_comm_int",Add_comm_int; "mul_comm_int",Mul_comm_int; "add_assoc_int",Add_assoc_int; "add_zero_int",Add_zero_int; "zero_add_int",Zero_add_int;
+  "sub_zero_int",Sub_zero_int; "mul_one_int",Mul_one_int; "one_mul_int",One_mul_int; "sub_self_int",Sub_self_int; "add_sub_int",Add_sub_int;
+  "sub_add_int",Sub_add_int; "fold_add",Fold_add; "fold_mul",Fold_mul; "fold_int",Fold_int; "beta_let",Beta_let; "let_atom",Let_atom;
+  "let_dead",Let_dead; "let_let",Let_let; "let_app",Let_app; "fst_pair",Fst_pair; "snd_pair",Snd_pair; "case_inl",Case_inl; "case_inr",Case_inr;
+  "unnode_node",Unnode_node; "if_same",If_same; "if_truth",If_truth; "if_not",If_not; "loop_zero",Loop_zero; "loop_succ",Loop_succ;
+  "loop_same",Loop_same; "get_first",Get_first; "get_next",Get_next; "get_build",Get_build]
+
+(* ---- derivations: where a rule was used is found by trying, along the way to the first difference; [accepts] has the last word ---- *)
+let parts = function
+  | L [A ("v" | "int" | "lit"); _] | L [A ("unit" | "nil"); _] | L [A "lit"; _; _] | L [A "unit"] -> []
+  | L [A ("lam" | "inl" | "inr"); _; e] -> [e]
+  | L [A "fix"; _; _; e] -> [e]
+  | L (A _ :: parts) -> parts
+  | _ -> []
+let head = function
+  | L [A ("lam" | "inl" | "inr") as op; t; _] -> [op; t]
+  | L [A "fix" as op; a; b; _] -> [op; a; b]
+  | L (A ("v" | "int" | "lit" | "nil") :: _) as s -> [s]
+  | L (op :: _) -> [op]
+  | s -> [s]
+(* the places at which the difference can have been made: the deepest part that has all of it, and all around it *)
+let rec places a b =
+  if head a <> head b then [[]] else
+  match List.filter (fun (_, x, y) -> x <> y) (List.mapi (fun i (x, y) -> (i, x, y)) (List.combine (parts a) (parts b))) with
+  | [(i, x, y)] -> List.map (fun p -> i :: p) (places x y) @ [[]]
+  | _ -> [[]]
+(* the rules to try, each up to a number of times in all *)
+let search g e e' rules depth tries =
+  let left = ref tries in
+  let rec go s typed steps depth =
+    if s = e' then Some (List.rev steps)
+    else if depth = 0 then None
+    else List.find_map (fun place -> List.find_map (fun rule ->
+      if !left = 0 then None else begin
+        decr left;
+        match there (List.assoc rule names) place g (fst typed) (snd typed) with
+        | None -> None
+        | Some next -> go (wtm (erase g (fst typed) next)) (fst typed, next) ((rule, place) :: steps) (depth - 1)
+      end) rules) (places s e') in
+  fun typed -> go e typed [] depth
+
 let elab = latest (fun (g, e) -> match infer g (rtm e) with Some (ExistT (t, e)) -> (t, e) | None -> raise (Bad "ill-typed"))
 let elab g e = elab (g, e)
 let monadic = latest (fun (g, e) -> let (t, e) = elab g e in mT g t e)
@@ -190,6 +238,15 @@ let answer = function
         | None -> A "undefined"
         | Some (((b, (_, binds)), n'), k') ->
           L [A "ok"; wdual t b; num (n + n'); num (k + k'); L (List.rev_map (fun (i, u) -> L [num i; wdelta u]) binds)]))
+  | L [A "rules"] -> L (List.map (fun (name, _) -> A name) names)
+  | L [A "derive"; g; e; e'; L rules] ->
+    let rules = List.map (function A rule when List.mem_assoc rule names -> rule | s -> raise (Bad ("rule " ^ show s))) rules in
+    let g = types g in
+    (match search g e e' rules 12 400 (elab g e) with
+     | None -> A "no"
+     | Some steps ->
+       if accepts g (rtm e) (rtm e') (List.map (fun (rule, place) -> (List.assoc rule names, place)) steps)
+       then L (A "yes" :: List.map (fun (rule, _) -> A rule) steps) else A "no")
   | s -> raise (Bad ("command " ^ show s))
 let () =
   (* transformed terms are large and short-lived *)

@@ -7,6 +7,7 @@
 //!   functions is the choice of the applications;
 //! - a product with the literal 1 is the other factor, also where a Delta is scaled by it (exact for floating-point numbers too): the code writes no
 //!   coefficient that is the literal 1;
+//! - `-a < -b` is `b < a`, and the same for `<=`: so a comparison the other way round keeps its order of evaluation (`translate.rs`);
 //! - an array that is built by a computation that leaves the state alone is built by `build`.
 //!
 //! Why this keeps the meaning: effects of the semantics are failure and two counters (`M` of `proofs/Language.v`), which commute and
@@ -289,6 +290,12 @@ impl Graphs {
                 _ => {}
             },
             ("choose", [_, x, y]) if x == y => return *x,
+            ("lt" | "le", [x, y]) => {
+                if let (Node::Op("neg", a), Node::Op("neg", b)) = (&self.nodes[*x as usize], &self.nodes[*y as usize]) {
+                    let swapped = vec![b[0], a[0]];
+                    return self.op(name, swapped);
+                }
+            }
             ("mul", [x, y]) => {
                 let is_one = |id: Id| matches!(self.nodes[id as usize], Node::Lit(1, 0));
                 if is_one(*x) || is_one(*y) {

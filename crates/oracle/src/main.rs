@@ -1,7 +1,8 @@
 //! `gradus-oracle [COUNT] [FIRST]`: compares that many random programs with the proofs, from the given seed on. Needs OCaml and what `make -C proofs` extracts.
 
-use gradus_generate::{generate, Feature, Features, Options};
-use gradus_oracle::compare::{compare, Outcome};
+use gradus_core::print::print_program;
+use gradus_generate::{generate, shrink, Feature, Features, Generated, Options};
+use gradus_oracle::compare::{compare, Fault, Outcome};
 use gradus_oracle::process::{link, Oracle};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,6 +12,8 @@ use std::process::ExitCode;
 const BATCH: u64 = 200;
 /// After so many differences the rest is not worth waiting for.
 const MAX_FAULTS: usize = 3;
+/// How many smaller programs are tried when one differs.
+const SHRINK_ATTEMPTS: usize = 1000;
 
 fn main() -> ExitCode {
     let mut numbers = std::env::args().skip(1).map(|arg| arg.parse::<u64>());
@@ -39,13 +42,46 @@ fn run(count: u64, first: u64) -> std::io::Result<ExitCode> {
     while seed < first + count && tally.faults < MAX_FAULTS {
         let seeds = seed..(seed + BATCH).min(first + count);
         let programs: Vec<_> = seeds.clone().map(|seed| generate(seed, options(seed))).collect();
-        for (seed, outcome) in seeds.clone().zip(compare(&mut oracle, &programs)?) {
-            tally.add(seed, outcome);
+        let outcomes = compare(&mut oracle, &programs)?;
+        for (program, outcome) in programs.iter().zip(outcomes) {
+            if let Outcome::Differs(fault) = &outcome {
+                println!("seed {}: {}", program.seed, smallest(&mut oracle, program, fault.clone())?);
+            }
+            tally.add(outcome);
         }
         seed = seeds.end;
     }
     tally.report(first);
     Ok(if tally.faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A smaller program with a difference, what differs, and its text.
+fn smallest(oracle: &mut Oracle, program: &Generated, fault: Fault) -> std::io::Result<String> {
+    let (mut last, mut problem) = (fault, None);
+    let mut differs = |candidate: &Generated| {
+        // Shrinking pays no regard to types.
+        if gradus_core::check::check_program(&candidate.program).is_err() {
+            return false;
+        }
+        match compare(oracle, std::slice::from_ref(candidate)) {
+            Ok(outcomes) => match outcomes.into_iter().next() {
+                Some(Outcome::Differs(fault)) => {
+                    last = fault;
+                    true
+                }
+                Some(Outcome::Same { .. } | Outcome::Outside(_) | Outcome::TooLarge) | None => false,
+            },
+            Err(error) => {
+                problem = Some(error);
+                false
+            }
+        }
+    };
+    let small = shrink(program, &mut differs, SHRINK_ATTEMPTS);
+    match problem {
+        Some(error) => Err(error),
+        None => Ok(format!("{}\n{}", last.what, print_program(&small.program, Default::default()))),
+    }
 }
 
 /// What the proved language has.
@@ -68,7 +104,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, seed: u64, outcome: Outcome) {
+    fn add(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Same { points, kinks, entries, ratio } => {
                 self.same += 1;
@@ -80,10 +116,7 @@ impl Tally {
             }
             Outcome::Outside(what) => *self.outside.entry(what).or_default() += 1,
             Outcome::TooLarge => self.too_large += 1,
-            Outcome::Differs(fault) => {
-                self.faults += 1;
-                println!("seed {seed}: {}", fault.what);
-            }
+            Outcome::Differs(_) => self.faults += 1,
         }
     }
 

@@ -328,10 +328,6 @@ impl<'a> Translator<'a> {
         if let Some(name) = scalar(prim) {
             return Ok(Wire::Op(name, wires));
         }
-        let swap = |mut wires: Vec<Wire>| {
-            wires.reverse();
-            wires
-        };
         let compare = |int: &'static str, real: &'static str| match types.first() {
             Some(Type::Int) => Ok(int),
             Some(Type::Real) => Ok(real),
@@ -341,8 +337,8 @@ impl<'a> Translator<'a> {
             Prim::Less => Wire::Op(compare("ilt", "lt")?, wires),
             Prim::LessEqual => Wire::Op(compare("ile", "le")?, wires),
             Prim::Equal => Wire::Op(compare("ieq", "eq")?, wires),
-            Prim::Greater => Wire::Op(compare("ilt", "lt")?, swap(wires)),
-            Prim::GreaterEqual => Wire::Op(compare("ile", "le")?, swap(wires)),
+            Prim::Greater => greater(compare("ile", "lt")?, wires),
+            Prim::GreaterEqual => greater(compare("ilt", "le")?, wires),
             Prim::NotEqual => negate(Wire::Op(compare("ieq", "eq")?, wires)),
             Prim::Not => match wires.pop() {
                 Some(wire) => negate(wire),
@@ -526,6 +522,14 @@ pub fn bool(b: bool) -> Wire {
 
 fn negate(condition: Wire) -> Wire {
     Wire::case(condition, bool(false), bool(true))
+}
+
+/// `a > b` or `a >= b`, with `a` evaluated first: for reals it is `-a < -b`, which is false for a NaN too; for integers the opposite is negated.
+fn greater(name: &'static str, wires: Vec<Wire>) -> Wire {
+    match name {
+        "lt" | "le" => Wire::Op(name, wires.into_iter().map(|wire| Wire::op("neg", [wire])).collect()),
+        _ => negate(Wire::Op(name, wires)),
+    }
 }
 
 pub fn tuple(mut items: Vec<Wire>) -> Wire {
