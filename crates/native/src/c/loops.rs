@@ -7,6 +7,7 @@ use crate::flow::*;
 use crate::ownership::Ownership;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
 use gradus_source::Span;
+use rustc_hash::FxHashMap;
 
 impl Emitter<'_> {
     /// The state variables, initialised; the names of the variables that hold the state between iterations.
@@ -36,10 +37,13 @@ impl Emitter<'_> {
         let state = self.state(&l.carried, state_binds, ownership);
         let mut targets = state.clone();
         let place = self.place(span);
-        for array in arrays {
+        let (spread, rows) = spread_rows(l);
+        let l = &spread;
+        for (array, row) in arrays.iter().zip(&rows) {
             let (ty, name) = (self.ty(array.ty), self.name(*array));
-            if array.ty.rank == 1 {
-                self.line(&format!("{ty} {name} = {{0, 0, {{{count}}}}};"));
+            if let Some(dims) = row {
+                let dims: String = dims.iter().map(|n| format!(", {count} > 0 ? {n} : 0")).collect();
+                self.line(&format!("{ty} {name} = {{0, 0, {{{count}{dims}}}}};"));
                 self.line(&format!("{ty}_new(&{name}, {place});"));
             } else {
                 let zeros = vec!["0"; array.ty.rank as usize - 1].join(", ");
@@ -81,9 +85,9 @@ impl Emitter<'_> {
         self.line(&format!("for (int64_t {index} = {start}; {index} < {end}; {index}++) {{"));
         self.depth += 1;
         let params = self.enter(&l.carried, &state);
-        targets.extend(self.rows(arrays, &index));
+        targets.extend(self.rows(arrays, &rows, &index));
         self.block(&l.body, &params, &targets);
-        for array in arrays.iter().filter(|a| a.ty.rank > 1) {
+        for (array, _) in arrays.iter().zip(&rows).filter(|(_, row)| row.is_none()) {
             self.collect_row(*array, &count, &index, span);
         }
         self.depth -= 1;
@@ -123,17 +127,24 @@ impl Emitter<'_> {
         self.line("}");
     }
 
-    /// Where the body leaves what is collected: numbers go to their places, rows to a variable first.
-    fn rows(&mut self, arrays: &[Var], index: &str) -> Vec<String> {
+    /// Where the body leaves what is collected: numbers go to their places, rows of unknown shape to a variable first.
+    fn rows(&mut self, arrays: &[Var], rows: &[Option<Vec<usize>>], index: &str) -> Vec<String> {
         let mut targets = Vec::new();
-        for array in arrays {
+        for (array, row) in arrays.iter().zip(rows) {
             let name = self.name(*array);
-            if array.ty.rank == 1 {
-                targets.push(format!("{name}.p[{index}]"));
-            } else {
-                let row = self.ty(array.ty.at(1));
-                self.line(&format!("{row} row_{name};"));
-                targets.push(format!("row_{name}"));
+            match row {
+                Some(dims) => {
+                    let width: usize = dims.iter().product();
+                    targets.extend((0..width).map(|k| match (width, k) {
+                        (1, _) => format!("{name}.p[{index}]"),
+                        _ => format!("{name}.p[{index} * {width} + {k}]"),
+                    }));
+                }
+                None => {
+                    let row = self.ty(array.ty.at(1));
+                    self.line(&format!("{row} row_{name};"));
+                    targets.push(format!("row_{name}"));
+                }
             }
         }
         targets
@@ -213,6 +224,56 @@ impl Emitter<'_> {
         self.depth -= 1;
         self.line("}");
     }
+}
+
+/// The loop with rows that are lists of numbers collected number by number, and for each collected value the lengths of such rows: none for
+/// a number; `None` if the row has to be made first.
+fn spread_rows(l: &For) -> (For, Vec<Option<Vec<usize>>>) {
+    let mut spread = l.clone();
+    let uses = walk::count_uses(&l.body);
+    let mut lists = Vec::new();
+    let mut rows = Vec::new();
+    let collected = spread.body.results.split_off(l.carried.len());
+    for result in collected {
+        let mut items = Vec::new();
+        let lengths = lengths_of_list(&l.body, result, &uses, &mut items, &mut lists);
+        spread.body.results.extend(if lengths.is_some() { items } else { vec![result] });
+        rows.push(lengths);
+    }
+    spread.body.stmts.retain(|s| !s.binds.iter().any(|v| lists.contains(v)));
+    (spread, rows)
+}
+
+/// The lengths of a list of numbers, or of such lists, that is written out in a block and used nowhere else; its items are added to `items`
+/// and the lists themselves to `lists`.
+fn lengths_of_list(
+    block: &Block,
+    list: Atom,
+    uses: &FxHashMap<Var, usize>,
+    items: &mut Vec<Atom>,
+    lists: &mut Vec<Var>,
+) -> Option<Vec<usize>> {
+    if !list.ty().is_array() {
+        items.push(list);
+        return Some(Vec::new());
+    }
+    let var = list.var().filter(|v| uses.get(v) == Some(&1) && !is_box(v.ty))?;
+    let made = block.stmts.iter().find(|s| s.binds.contains(&var))?;
+    let Op::Literal { items: parts, .. } = &made.op else { return None };
+    let (kept_items, kept_lists) = (items.len(), lists.len());
+    let mut lengths: Option<Vec<usize>> = None;
+    for part in parts {
+        let inner = lengths_of_list(block, *part, uses, items, lists);
+        if inner.is_none() || lengths.as_ref().is_some_and(|known| Some(known) != inner.as_ref()) {
+            items.truncate(kept_items);
+            lists.truncate(kept_lists);
+            return None;
+        }
+        lengths = inner;
+    }
+    let lengths = lengths?;
+    lists.push(var);
+    Some([vec![parts.len()], lengths].concat())
 }
 
 /// For a loop that could run in vector lanes but for its checks: the checks with what they are computed from, and the loop
