@@ -140,3 +140,69 @@ fn records_variants_and_arrays_of_them() {
         assert_eq!(native.call(2, &a), Ok(vec![Leaf::matrix(2, 4, rows)]));
     }
 }
+
+/// Large functions keep values in other places than small ones: all the steps are one function, and what the way back uses was made long before.
+#[test]
+fn gradients_of_long_straight_programs() {
+    const STEPS: usize = 120;
+    let mut text =
+        String::from("let f (w : real[]) (x : real) : real =\n  let s = map (fun v -> v * x) w in\n  let y0 = x in\n");
+    for k in 0..STEPS {
+        let step = match k % 3 {
+            0 => format!("y{k} + sin (w.({}) * y{k})", k % 2),
+            1 => format!("if y{k} > 0.0 then cos y{k} * w.(0) else y{k} * w.(1)"),
+            _ => format!("ifold 2 (fun i a -> a * 0.5 + y{k} * s.(i)) 0.1"),
+        };
+        text.push_str(&format!("  let y{} = {step} in\n", k + 1));
+    }
+    text.push_str(&format!("  y{STEPS} + s.(0)\n"));
+    text.push_str("let g (w : real[]) (x : real) : real[] * real = grad (fun (w, x) -> f w x) (w, x)\n");
+    let (w, x) = ([0.7_f64, 0.4], 0.3_f64);
+    // The same by hand.
+    let s = [w[0] * x, w[1] * x];
+    let mut ys = vec![x];
+    for k in 0..STEPS {
+        let y = ys[k];
+        ys.push(match k % 3 {
+            0 => y + (w[k % 2] * y).sin(),
+            1 if y > 0.0 => y.cos() * w[0],
+            1 => y * w[1],
+            _ => (0.1 * 0.5 + y * s[0]) * 0.5 + y * s[1],
+        });
+    }
+    let (mut w_adj, mut s_adj, mut y_adj) = ([0.0; 2], [1.0, 0.0], 1.0);
+    for k in (0..STEPS).rev() {
+        let y = ys[k];
+        match k % 3 {
+            0 => {
+                let slope = (w[k % 2] * y).cos() * y_adj;
+                w_adj[k % 2] += y * slope;
+                y_adj += w[k % 2] * slope;
+            }
+            1 if y > 0.0 => {
+                w_adj[0] += y.cos() * y_adj;
+                y_adj *= -y.sin() * w[0];
+            }
+            1 => {
+                w_adj[1] += y * y_adj;
+                y_adj *= w[1];
+            }
+            _ => {
+                s_adj[0] += 0.5 * y * y_adj;
+                s_adj[1] += y * y_adj;
+                y_adj *= 0.5 * s[0] + s[1];
+            }
+        }
+    }
+    let x_adj = y_adj + w[0] * s_adj[0] + w[1] * s_adj[1];
+    let expected = [ys[STEPS] + s[0], w_adj[0] + x * s_adj[0], w_adj[1] + x * s_adj[1], x_adj];
+    for native in natives(&text, &["f", "g"]) {
+        let arguments = [Leaf::reals(w), Leaf::Real(x)];
+        let mut found = native.call(0, &arguments).expect("runs");
+        found.extend(native.call(1, &arguments).expect("runs"));
+        let [Leaf::Real(y), Leaf::Reals { data, .. }, Leaf::Real(x_adj)] = &found[..] else { panic!("{found:?}") };
+        let found = [*y, data[0], data[1], *x_adj];
+        let close = |(f, e): (&f64, &f64)| (f - e).abs() <= 1e-12 * e.abs().max(1.0);
+        assert!(found.iter().zip(&expected).all(close), "{found:?} instead of {expected:?}");
+    }
+}

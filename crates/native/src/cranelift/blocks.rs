@@ -1,6 +1,7 @@
 //! Statements as Cranelift code.
 
 use super::emit::{args, machine_type, machine_types, plain, Array, Emitter, Held};
+use super::far::Far;
 use crate::flow::*;
 use crate::ownership::Ownership;
 use cranelift_codegen::ir::types::Type as MachineType;
@@ -12,6 +13,11 @@ use gradus_source::Span;
 impl Emitter<'_, '_, '_> {
     /// Writes a block; gives the machine values of its results, which the caller holds. `params` are arrays that it takes over.
     pub(super) fn block(&mut self, block: &Block, params: &[Var]) -> Vec<Vec<Value>> {
+        self.block_with_far(block, params, &Far::default())
+    }
+
+    /// The same for the outermost block of a function.
+    pub(super) fn block_with_far(&mut self, block: &Block, params: &[Var], far: &Far) -> Vec<Vec<Value>> {
         with_stack(|| {
             let (mut ownership, unused) = Ownership::new(block, params);
             for var in unused {
@@ -19,11 +25,14 @@ impl Emitter<'_, '_, '_> {
             }
             for (at, stmt) in block.stmts.iter().enumerate() {
                 ownership.start(at, stmt);
+                self.fetch(far, at);
                 self.stmt(stmt, &mut ownership);
+                self.put_away(far, &stmt.binds);
                 for var in ownership.end() {
                     self.drop_var(var);
                 }
             }
+            self.fetch(far, block.stmts.len());
             let mut results = Vec::new();
             for result in &block.results {
                 let parts = self.parts(*result);

@@ -1,5 +1,6 @@
 //! A flow function as Cranelift code: how values are held, how functions are called, how failure leaves.
 
+use super::far::Far;
 use super::math;
 use crate::flow::*;
 use crate::place::Places;
@@ -166,7 +167,10 @@ impl Emitter<'_, '_, '_> {
         if recursive {
             self.start_of_recursive(function);
         }
-        let results = self.block(&function.body, &[]);
+        let mut far = Far::new(function);
+        self.make_room(&mut far);
+        self.put_away(&far, &function.params);
+        let results = self.block_with_far(&function.body, &[], &far);
         let mut offset = 0;
         for value in results.iter().flatten() {
             self.b.ins().store(plain(), *value, room, offset);

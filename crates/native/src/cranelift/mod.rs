@@ -10,6 +10,7 @@ mod cells;
 mod compile;
 mod emit;
 mod entry;
+mod far;
 mod lanes;
 mod loops;
 mod math;

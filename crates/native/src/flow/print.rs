@@ -29,7 +29,13 @@ pub fn module(module: &Module) -> String {
 }
 
 pub fn function(function: &Function, module: &Module) -> String {
-    let mut printer = Printer { module, names: FxHashMap::default(), taken: FxHashSet::default(), text: String::new() };
+    let mut printer = Printer {
+        module,
+        names: FxHashMap::default(),
+        taken: FxHashSet::default(),
+        numbers: FxHashMap::default(),
+        text: String::new(),
+    };
     printer.function(function);
     printer.text
 }
@@ -53,6 +59,8 @@ struct Printer<'a> {
     module: &'a Module,
     names: FxHashMap<Var, String>,
     taken: FxHashSet<String>,
+    /// How many variables of each name there were.
+    numbers: FxHashMap<Name, usize>,
     text: String,
 }
 
@@ -63,10 +71,15 @@ impl Printer<'_> {
         }
         let base = var.name.text();
         let mut name = base.to_string();
-        let mut number = 1;
-        while !self.taken.insert(name.clone()) {
-            number += 1;
-            name = format!("{base}.{number}");
+        let number = self.numbers.entry(var.name).or_insert(0);
+        loop {
+            *number += 1;
+            if *number > 1 {
+                name = format!("{base}.{number}");
+            }
+            if self.taken.insert(name.clone()) {
+                break;
+            }
         }
         self.names.insert(var, name.clone());
         name

@@ -14,16 +14,24 @@ impl Small {
             at += 1;
             let Op::Open { init } = &stmt.op else { continue };
             let (acc, init) = (stmt.binds[0], *init);
+            // Nobody uses it any more after it was frozen.
+            let frozen = |s: &Stmt| matches!(&s.op, Op::Freeze { acc: frozen } if *frozen == acc);
+            let Some(distance) = block.stmts[at..].iter().position(frozen) else { continue };
+            let end = at + distance + 1;
             let mut uses = Uses::default();
-            uses.find(acc, &block.stmts[at..], 0, false);
+            uses.find(acc, &block.stmts[at..end], 0, false);
             if uses.other {
                 continue;
             }
             if acc.ty.rank == 0 && acc.ty.is_real() && !uses.in_loops {
+                let mut end = end;
                 if uses.nested {
-                    out_of_branches(block, acc);
+                    let mut between: Vec<Stmt> = block.stmts.drain(at..end).collect();
+                    out_of_branches(&mut between, acc);
+                    end = at + between.len();
+                    block.stmts.splice(at..at, between);
                 }
-                in_one_line(block, at - 1, acc, init);
+                in_one_line(&mut block.stmts[at - 1..end], acc, init);
                 self.changed = true;
             } else if let (1, true, Some(Parts::Items(items))) = (acc.ty.rank, acc.ty.is_real(), self.of(init).cloned())
             {
@@ -94,9 +102,9 @@ impl Uses {
 }
 
 /// `open x; += y; += z; freeze` is `x + y + z`.
-fn in_one_line(block: &mut Block, at: usize, acc: Var, init: Atom) {
+fn in_one_line(stmts: &mut [Stmt], acc: Var, init: Atom) {
     let mut total = init;
-    for stmt in &mut block.stmts[at..] {
+    for stmt in stmts {
         match &stmt.op {
             Op::Open { .. } if stmt.binds == [acc] => {
                 // Stays as the name of the start, which nobody uses.
@@ -121,9 +129,9 @@ fn in_one_line(block: &mut Block, at: usize, acc: Var, init: Atom) {
 }
 
 /// What branches add to an accumulator they give as a result, which is added after them.
-fn out_of_branches(block: &mut Block, acc: Var) {
-    let mut out = Vec::with_capacity(block.stmts.len());
-    for mut stmt in std::mem::take(&mut block.stmts) {
+fn out_of_branches(stmts: &mut Vec<Stmt>, acc: Var) {
+    let mut out = Vec::with_capacity(stmts.len());
+    for mut stmt in std::mem::take(stmts) {
         let adds = match &stmt.op {
             Op::If { then, otherwise, .. } => [then, otherwise].iter().any(|b| walk::free_vars(b).contains(&acc)),
             _ => false,
@@ -132,7 +140,7 @@ fn out_of_branches(block: &mut Block, acc: Var) {
         let mut total = None;
         if let (true, Op::If { then, otherwise, .. }) = (adds, &mut stmt.op) {
             for side in [then, otherwise] {
-                with_stack(|| out_of_branches(side, acc));
+                with_stack(|| out_of_branches(&mut side.stmts, acc));
                 let sum = taken_sum(side, acc);
                 side.results.push(sum);
             }
@@ -146,7 +154,7 @@ fn out_of_branches(block: &mut Block, acc: Var) {
             out.push(Stmt { binds: Vec::new(), op, span });
         }
     }
-    block.stmts = out;
+    *stmts = out;
 }
 
 /// Takes the additions to an accumulator out of a block; gives their sum.
