@@ -24,7 +24,7 @@ pub struct Compiled {
     data: DataValues,
     /// Of the program's items, all compiled together.
     items: Option<Vec<Result<Rc<Code>, Error>>>,
-    functions: FxHashMap<Key, Rc<Code>>,
+    functions: FxHashMap<Key, Result<Rc<Code>, Error>>,
 }
 
 /// A definition, applied to other definitions where the call says so.
@@ -57,15 +57,29 @@ impl Compiled {
             return Ok(Value::Function);
         }
         if self.items.is_none() {
-            let entry = |(i, item): (usize, &gradus_core::Item)| entry(&format!("item_{i}"), &item.term, &item.ty);
-            let entries: Vec<Entry> = core.items.iter().enumerate().map(entry).collect();
-            self.items = Some(self.compile(&entries));
+            self.prepare(&[]);
         }
         let code = match self.items.as_ref().and_then(|items| items.get(number)) {
             Some(code) => code.clone()?,
             None => gradus_source::bug!("item {number} was not compiled"),
         };
         self.run(&code, &[], &item.ty)
+    }
+
+    /// Compiles all items of the program together with some definitions that are no functions, given with their types: one run of the compiler.
+    pub fn prepare(&mut self, definitions: &[(Symbol, Type)]) {
+        let core = self.program.core().clone();
+        let item = |(i, item): (usize, &gradus_core::Item)| entry(&format!("item_{i}"), &item.term, &item.ty);
+        let mut entries: Vec<Entry> = core.items.iter().enumerate().map(item).collect();
+        for (name, ty) in definitions {
+            let global = Global::Source { name: name.clone(), types: Arc::from([]) };
+            entries.push(entry(name, &At(self.program.definition_span(name)).global(global), ty));
+        }
+        let mut made = self.compile(&entries);
+        for ((name, _), code) in definitions.iter().zip(made.split_off(core.items.len())) {
+            self.functions.insert((name.clone(), Vec::new()), code);
+        }
+        self.items = Some(made);
     }
 
     /// The value of a closed term.
@@ -89,7 +103,7 @@ impl Compiled {
     pub fn function(&mut self, definition: &Symbol, inputs: &[Input], result: &Type) -> Result<Rc<Code>, Error> {
         let key = key(definition, inputs);
         if let Some(code) = self.functions.get(&key) {
-            return Ok(code.clone());
+            return code.clone();
         }
         let at = At(self.program.definition_span(definition));
         let global = |name: &Symbol| at.global(Global::Source { name: name.clone(), types: Arc::from([]) });
@@ -108,9 +122,9 @@ impl Compiled {
         }
         let types: Vec<Type> = params.iter().map(|(_, ty)| ty.clone()).collect();
         let term = at.lambdas(&params, at.apps(global(definition), arguments));
-        let code = self.compile_one(entry(definition, &term, &Type::funs(types, result.clone())))?;
+        let code = self.compile_one(entry(definition, &term, &Type::funs(types, result.clone())));
         self.functions.insert(key, code.clone());
-        Ok(code)
+        code
     }
 
     fn compile_one(&self, entry: Entry) -> Result<Rc<Code>, Error> {

@@ -23,6 +23,15 @@ impl Engine {
         })
     }
 
+    /// Makes ready what will be asked for: the items of the program and some definitions that are no functions, with their types. Only a
+    /// compiled backend has anything to do, and does it faster for all at once.
+    pub fn prepare(&mut self, definitions: &[(Symbol, Type)]) {
+        match self {
+            Engine::Reference(_) => {}
+            Engine::Compiled(compiled) => compiled.prepare(definitions),
+        }
+    }
+
     /// The value of the program's item with this number.
     pub fn item(&mut self, program: &Program, number: usize) -> Result<Value, Error> {
         match self {

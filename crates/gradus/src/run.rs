@@ -60,7 +60,12 @@ impl Program {
 
     /// The same, without the first items.
     pub fn run_from(&self, first: usize) -> Result<Run, Error> {
-        Ok(Run { program: self.clone(), engine: Engine::new(self)?, next: first, stopped: false })
+        Ok(self.run_on(Engine::new(self)?, first))
+    }
+
+    /// The same on an engine of this program that has perhaps been prepared.
+    pub fn run_on(&self, engine: Engine, first: usize) -> Run {
+        Run { program: self.clone(), engine, next: first, stopped: false }
     }
 }
 
@@ -108,6 +113,11 @@ impl Run {
                 Outcome::Check(Check { holds, sides, span: item.span })
             }
         })
+    }
+
+    /// What ran the items, for more of the same program.
+    pub fn into_engine(self) -> Engine {
+        self.engine
     }
 
     /// Goes on with the next item after an error.

@@ -1,11 +1,11 @@
-//! The golden suite: every program under tests/ in every mode that accepts it, optimised and not. See tests/README.md.
+//! The golden suite: every program under tests/ in every mode that accepts it, optimised and not, and compiled. See tests/README.md.
 
 mod agree;
 mod expectations;
 mod types;
 
 use expectations::{Expectation, Golden, Kind};
-use gradus::{Added, Domain, Evaluator, Kinks, Mode, Options, Outcome, Program};
+use gradus::{Added, Backend, Domain, Engine, Kinks, Mode, Options, Outcome, Program};
 use libtest_mimic::{Arguments, Failed, Trial};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -23,6 +23,14 @@ const MOST_MEMORY: u64 = 2 << 30;
 
 /// These modes do not share what a program shares, and may take exponentially many steps.
 const UNSHARED: [Mode; 2] = [Mode::Delta, Mode::Continuation];
+
+/// Programs of which compiled code does not take all, and why.
+const NOT_COMPILED: [(&str, &str); 4] = [
+    ("polymorphic_recursion.gr", "there are finitely many functions in compiled code"),
+    ("polymorphic_recursion_derivative.gr", "there are finitely many functions in compiled code"),
+    ("growing_types.gr", "there are finitely many functions in compiled code"),
+    ("taylor.gr", "the code of Taylor coefficients doubles with each order, and order 10 is asked for"),
+];
 
 /// What happened in the cells of the matrix, over all programs.
 #[derive(Default)]
@@ -108,6 +116,9 @@ fn program(file: &Path, tally: &Mutex<Tally>) -> Result<(), Failed> {
     for options in cells(&golden, &text, tally)? {
         let (mode, options_mode, optimised) = (options.mode, options.mode, options.optimise);
         let cell = cell_name(&options);
+        if std::env::var("ONLY_CELLS").is_ok_and(|only| !cell.contains(&only)) {
+            continue;
+        }
         let began = std::time::Instant::now();
         let ran = run_cell(&program, &golden, &prepared, options);
         if began.elapsed().as_secs() >= SLOW {
@@ -119,7 +130,14 @@ fn program(file: &Path, tally: &Mutex<Tally>) -> Result<(), Failed> {
                 let refusals = &ran.refusals;
                 let mut tally = tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 let listed = mode.is_some_and(|mode| golden.refuses.contains(&mode));
-                let mode = mode.map_or("", Mode::key);
+                let mode = mode.map_or("native", Mode::key);
+                if let Some(refusal) = &refusals.not_compiled {
+                    match NOT_COMPILED.iter().find(|(name, _)| file.ends_with(name)) {
+                        Some((_, reason)) => tally.skipped.push(format!("not compiled: {reason}")),
+                        None => failures.push(format!("[{cell}] {refusal}")),
+                    }
+                    continue;
+                }
                 match (refusals.not_offered, refusals.refused.first(), listed) {
                     (Some(reason), _, _) => tally.skipped.push(format!("the mode {mode} {reason}")),
                     (None, None, false) => tally.held += 1,
@@ -187,6 +205,7 @@ fn cells(golden: &Golden, text: &str, tally: &Mutex<Tally>) -> Result<Vec<Option
         "Optim",
         "Math",
     ];
+    let compiled = Options { backend: Backend::Native, ..base.clone() };
     let differentiates = words.iter().any(|word| text.contains(word));
     let modes: Vec<Option<Mode>> = if differentiates { Mode::ALL.into_iter().map(Some).collect() } else { vec![None] };
     // A program that names its modes knows what it costs.
@@ -207,6 +226,7 @@ fn cells(golden: &Golden, text: &str, tally: &Mutex<Tally>) -> Result<Vec<Option
             }
         }
     }
+    cells.push(compiled);
     Ok(cells)
 }
 
@@ -227,6 +247,9 @@ fn options(words: &[String]) -> Result<Options, Failed> {
 
 fn cell_name(options: &Options) -> String {
     let mode = options.mode.map_or("no derivatives", Mode::key);
+    if options.backend.compiles() {
+        return options.backend.key().to_string();
+    }
     format!("reference, {mode}{}", if options.optimise { ", optimised" } else { "" })
 }
 
@@ -234,6 +257,8 @@ fn cell_name(options: &Options) -> String {
 struct Refusals {
     /// Why the mode has nothing to offer for a form, whatever the function.
     not_offered: Option<&'static str>,
+    /// What the compiler refuses.
+    not_compiled: Option<String>,
     refused: Vec<String>,
 }
 
@@ -245,6 +270,8 @@ impl Refusals {
             Some("E0611" | "E0612") if mode.is_some_and(|mode| UNSHARED.contains(&mode)) => {
                 self.not_offered = Some("shares nothing and takes too long here");
             }
+            Some("E0810") => self.not_offered = Some("does not know all options of the program"),
+            Some("E0801") => self.not_compiled = Some(error.to_string()),
             Some("E0502") => self.refused.push(error.to_string()),
             _ => return Err(error.to_string()),
         }
@@ -277,15 +304,23 @@ fn run_cell(program: &Program, golden: &Golden, prepared: &[Prepared], options: 
     let mode = options.mode;
     let program = program.clone().with_options(options);
     let mut refusals = Refusals::default();
-    let (mut values, item_steps) = items(&program, golden, &mut refusals)?;
-    let mut evaluator = Evaluator::new(&program).map_err(|error| error.to_string())?;
+    let mut engine = match Engine::new(&program) {
+        Ok(engine) => engine,
+        Err(error) => {
+            refusals.note(&error, mode)?;
+            return Ok(Ran { refusals, values: Vec::new(), steps: 0 });
+        }
+    };
+    let definitions: Vec<_> = prepared.iter().map(|p| (p.added.name.clone(), p.added.ty.clone())).collect();
+    engine.prepare(&definitions);
+    let (mut values, mut engine) = items(&program, engine, golden, &mut refusals)?;
     for Prepared { expectation, added } in prepared {
         let Some(Expectation { line, text, kind: Kind::Equal { tolerance, .. } }) =
             golden.expectations.get(*expectation)
         else {
             continue;
         };
-        match evaluator.value(&added.name, &added.ty) {
+        match engine.value(&added.name, &added.ty) {
             Err(error) => refusals.note(&error, mode).map_err(|error| format!("line {line}: {text}\n{error}"))?,
             Ok(gradus::Value::List(sides)) => {
                 values.extend(sides.iter().map(|side| side.to_string()));
@@ -297,13 +332,18 @@ fn run_cell(program: &Program, golden: &Golden, prepared: &[Prepared], options: 
             Ok(_) => return Err("an expectation is a list of two".into()),
         }
     }
-    Ok(Ran { refusals, values, steps: item_steps + evaluator.report().steps })
+    Ok(Ran { refusals, values, steps: engine.steps() })
 }
 
 /// Runs the items: every check must hold, and what is shown must read as expected.
-fn items(program: &Program, golden: &Golden, refusals: &mut Refusals) -> Result<(Vec<String>, u64), String> {
+fn items(
+    program: &Program,
+    engine: Engine,
+    golden: &Golden,
+    refusals: &mut Refusals,
+) -> Result<(Vec<String>, Engine), String> {
     let mode = program.options().mode;
-    let mut run = program.run().map_err(|error| error.to_string())?;
+    let mut run = program.run_on(engine, 0);
     let (mut number, mut values) = (0, Vec::new());
     while let Some(outcome) = run.next() {
         match outcome {
@@ -328,5 +368,5 @@ fn items(program: &Program, golden: &Golden, refusals: &mut Refusals) -> Result<
         }
         number += 1;
     }
-    Ok((values, run.steps()))
+    Ok((values, run.into_engine()))
 }
