@@ -1,7 +1,8 @@
-//! The tables of `bench/tables/README.md`: `cargo run --release -p gradus-tables -- cost|doubling|micro|typing`.
+//! The tables of `bench/tables/README.md`: `cargo run --release -p gradus-tables -- cost|doubling|micro|optimise|typing`.
 
 mod cost;
 mod micro;
+mod optimise;
 mod typing;
 
 use std::process::ExitCode;
@@ -11,9 +12,10 @@ fn main() -> ExitCode {
         Some("cost") => cost::cost(),
         Some("doubling") => cost::doubling(),
         Some("micro") => micro::micro(),
+        Some("optimise") => optimise::optimise(),
         Some("typing") => typing::typing(),
         _ => {
-            eprintln!("usage: gradus-tables cost | doubling | micro | typing");
+            eprintln!("usage: gradus-tables cost | doubling | micro | optimise | typing");
             return ExitCode::from(2);
         }
     };

@@ -87,9 +87,14 @@ fn dispatch(cli: &Cli, output: &Output) -> Done {
         }
         Command::Jacobian { point } => commands::grad::jacobian(point, options, output),
         Command::Hessian { point } => commands::grad::hessian(point, options, output),
-        Command::Transform { file, function, optimise, exact, explain, steps } => {
-            let wanted =
-                commands::transform::Wanted { optimise: *optimise, exact: *exact, explain: *explain, steps: *steps };
+        Command::Transform { file, function, optimise, exact, explain, steps, itself } => {
+            let wanted = commands::transform::Wanted {
+                optimise: *optimise,
+                exact: *exact,
+                explain: *explain,
+                steps: *steps,
+                itself: *itself,
+            };
             commands::transform::transform(file, function, wanted, options, output)
         }
         Command::Trace { point } => commands::trace::trace(point, options, output),

@@ -114,6 +114,9 @@ pub enum Command {
         /// With --ad combinator: each step of the way, from the function over its combinators and their reverse to the code
         #[arg(long)]
         steps: bool,
+        /// The function itself, with the derivatives that it takes carried out, instead of its derivative
+        #[arg(long, conflicts_with = "steps")]
+        itself: bool,
     },
     /// The Delta program of one execution: what reverse mode writes down before it runs backwards
     #[command(

@@ -1,4 +1,4 @@
-//! The differentiated program as Gradus source: the derivative of a function with everything that it needs.
+//! Programs as Gradus source: the derivative of a function, or the function itself, with everything that it needs.
 
 use crate::error::DriverError;
 use crate::function::Function;
@@ -17,17 +17,23 @@ impl Function {
     /// With `optimise` the definitions go through the optimiser, and a function of few reals is differentiated in forward mode unless a
     /// mode is asked for: there each partial derivative is an expression.
     pub fn transformed(&self) -> Result<String, Error> {
-        let Transformed { program, linked, definitions } = self.derivative(self.program().options(), false)?;
-        print(&program, linked, &definitions)
+        self.derivative(self.program().options(), false)?.text()
     }
 
     /// The same, followed by the derivation of each optimised definition, as a comment.
     pub fn explained(&self) -> Result<String, Error> {
-        let Transformed { program, linked, definitions } = self.derivative(self.program().options(), true)?;
-        let text = print(&program, linked.clone(), &definitions)?;
-        let derivations = pipeline::derivations(&linked);
-        let context = Linked { definitions: &*pipeline::definitions(linked), translate: None };
-        Ok(text + &explanation::text(&context, &derivations))
+        self.derivative(self.program().options(), true)?.explained_text()
+    }
+
+    /// Gradus source that defines this function itself, the derivatives that it takes carried out in the mode of the program's options; with
+    /// `optimise`, optimised.
+    pub fn expanded(&self) -> Result<String, Error> {
+        self.itself(false)?.text()
+    }
+
+    /// The same, followed by the derivation of each optimised definition, as a comment.
+    pub fn expanded_and_explained(&self) -> Result<String, Error> {
+        self.itself(true)?.explained_text()
     }
 
     /// The steps of the mode `combinator` (C section 6) for this function and every definition that it calls: the function, its combinator, the primal and
@@ -87,11 +93,11 @@ impl Function {
         if options.optimise && is_few_reals(input) {
             options.mode = options.mode.or(Some(Mode::Forward));
         }
-        let linked = pipeline::link_for_reading(program.core(), &options, explain);
-        let root = Global::Source { name, types: Arc::from([]) };
-        let definitions = reach::reachable(&*pipeline::definitions(linked.clone()), root)
-            .map_err(|diagnostic| program.errors(vec![*diagnostic]))?;
-        Ok(Transformed { program, linked, definitions })
+        Transformed::new(program, name, &options, explain)
+    }
+
+    fn itself(&self, explain: bool) -> Result<Transformed, Error> {
+        Transformed::new(self.program().clone(), self.definition().clone(), self.program().options(), explain)
     }
 }
 
@@ -104,11 +110,32 @@ fn is_few_reals(input: &Type) -> bool {
     }
 }
 
-/// A program with the derivative of a function, and the definitions that this derivative needs, itself first.
+/// A program with a definition that is to be read, and the definitions that it needs, itself first.
 struct Transformed {
     program: Program,
     linked: Arc<pipeline::Linked>,
     definitions: Vec<Arc<Definition>>,
+}
+
+impl Transformed {
+    fn new(program: Program, name: Symbol, options: &crate::Options, explain: bool) -> Result<Self, Error> {
+        let linked = pipeline::link_for_reading(program.core(), options, explain);
+        let root = Global::Source { name, types: Arc::from([]) };
+        let definitions = reach::reachable(&*pipeline::definitions(linked.clone()), root)
+            .map_err(|diagnostic| program.errors(vec![*diagnostic]))?;
+        Ok(Transformed { program, linked, definitions })
+    }
+
+    fn text(&self) -> Result<String, Error> {
+        print(&self.program, self.linked.clone(), &self.definitions)
+    }
+
+    fn explained_text(&self) -> Result<String, Error> {
+        let text = self.text()?;
+        let derivations = pipeline::derivations(&self.linked);
+        let context = Linked { definitions: &*pipeline::definitions(self.linked.clone()), translate: None };
+        Ok(text + &explanation::text(&context, &derivations))
+    }
 }
 
 /// Definitions as Gradus source.

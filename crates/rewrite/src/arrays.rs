@@ -39,6 +39,10 @@ pub fn reduce(facts: &Facts, occurrences: &Occurrences, reassociates: bool, term
             _ => None,
         },
         TermKind::Proj { index, term: inner } => match &*inner.kind {
+            TermKind::Prim { prim: Prim::Get, args, .. } if reassociates => match &args[..] {
+                [array, place] => hot_component(facts, *index, array, place),
+                _ => None,
+            },
             TermKind::Prim { prim: Prim::Ifold, types, args, .. } => match (&types[..], &args[..]) {
                 ([Type::Tuple(states)], [count, function, init]) => {
                     fission(facts, at, *index, states, count, function, init)
@@ -61,7 +65,9 @@ fn loop_functions(function: &Term) -> Option<(&Lambda, &Lambda)> {
 /// The length of an array that a variable is bound to, or of a literal.
 fn length(facts: &Facts, at: At, array: &Term) -> Outcome {
     let bound = matches!(&*array.kind, TermKind::Var(..));
-    let count = match &*facts.value(array).kind {
+    let value = facts.value(array);
+    let source = if matches!(&*value.kind, TermKind::If { .. }) { facts.elements(array) } else { value };
+    let count = match &*source.kind {
         TermKind::Prim { prim: Prim::Build, args, .. } if bound => args.first()?.clone(),
         TermKind::Prim { prim: Prim::CheckSize, args, .. } if bound => args.get(1)?.clone(),
         TermKind::ArrayLiteral { items, .. } if bound || items.iter().all(|item| facts.is_total(item)) => {
@@ -80,7 +86,7 @@ fn length(facts: &Facts, at: At, array: &Term) -> Outcome {
 /// `(build n (fun i -> e)).(k)`, the array written there or bound to a variable: `e` at `k`. An array that is kept must be
 /// cheaper to read than its element to make, or be read once at each index.
 fn get(facts: &Facts, occurrences: &Occurrences, array: &Term, index: &Term) -> Outcome {
-    let value = facts.value(array);
+    let value = facts.elements(array);
     match &*value.kind {
         TermKind::Prim { prim: Prim::Build, args, .. } => {
             let [count, function] = &args[..] else { return None };
@@ -107,6 +113,33 @@ fn get(facts: &Facts, occurrences: &Occurrences, array: &Term, index: &Term) -> 
         }
         _ => None,
     }
+}
+
+/// The components of `u.(k)`, where the elements of `u` are known to be tuples, and all but one component is free.
+pub fn components(facts: &Facts, term: &Term) -> Option<Vec<Term>> {
+    let TermKind::Prim { prim: Prim::Get, args, .. } = &*term.kind else { return None };
+    let [array, index] = &args[..] else { return None };
+    let TermKind::Prim { prim: Prim::Build, args: built, .. } = &*facts.elements(array).kind else { return None };
+    let [count, function] = &built[..] else { return None };
+    let TermKind::Lambda(lambda) = &*function.kind else { return None };
+    let TermKind::Tuple(items) = &*lambda.body.kind else { return None };
+    let made: Vec<&Term> = items.iter().filter(|item| !is_atom(item)).collect();
+    let cheap = made.len() <= 1 && made.iter().all(|item| is_small(item, CHEAP));
+    let known = cheap && lambda.origin.is_none() && is_atom(index) && facts.is_below(index, count);
+    (known && facts.is_total(&lambda.body))
+        .then(|| items.iter().map(|item| substitute(item, &lambda.param, index)).collect())
+}
+
+/// The component of an element that is a one-hot direction: writing it out costs a step or two, which the sum over it wins back.
+fn hot_component(facts: &Facts, component: usize, array: &Term, index: &Term) -> Outcome {
+    let TermKind::Prim { prim: Prim::Build, args, .. } = &*facts.elements(array).kind else { return None };
+    let [count, function] = &args[..] else { return None };
+    let TermKind::Lambda(lambda) = &*function.kind else { return None };
+    let TermKind::Tuple(items) = &*lambda.body.kind else { return None };
+    let item = items.get(component)?;
+    let (_, value) = hot_at(item, &lambda.param)?;
+    let known = lambda.origin.is_none() && is_atom(&value) && is_atom(index) && facts.is_below(index, count);
+    (known && facts.is_total(&lambda.body)).then(|| ("hot_component", substitute(item, &lambda.param, index)))
 }
 
 /// `build 2 (fun i -> e)`: the elements one by one.

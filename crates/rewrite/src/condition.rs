@@ -23,6 +23,8 @@ pub enum Condition {
     Next(Name, Name),
     /// The array is known to have so many elements.
     Size(Name, Name),
+    /// Two integers that are known to be equal, and to have a value.
+    Same(Name, Name),
 }
 
 impl Condition {
@@ -45,6 +47,7 @@ impl Condition {
             ["once", x, "in", e] => Condition::Once(x, e),
             ["next", x, "in", e] => Condition::Next(x, e),
             ["size", u, n] => Condition::Size(u, n),
+            ["same", m, n] => Condition::Same(m, n),
             _ => bug!("the condition `{text}`"),
         }
     }

@@ -127,6 +127,12 @@ impl<'a, 'f> Pass<'a, 'f> {
     fn definition(&mut self, at: At, var: &Var, ty: &Type, bound: &Term, body: &Term) -> Term {
         let bound = self.child(0, bound);
         let before = || at.bind(var, ty.clone(), bound.clone(), body.clone());
+        if let Some((rule, after)) = lets::check_source(self.facts, &self.occurrences, &before()) {
+            self.trail.fire(rule, before, || after.clone());
+            if let TermKind::Let { scheme, bound, body, .. } = &*after.kind {
+                return self.keep(at, var, &scheme.ty, bound.clone(), body);
+            }
+        }
         match lets::decide(self.facts, &self.occurrences, var, &bound, body) {
             Decision::Drop(rule) => {
                 self.trail.fire(rule, before, || body.clone());
@@ -159,7 +165,11 @@ impl<'a, 'f> Pass<'a, 'f> {
 
     fn keep(&mut self, at: At, var: &Var, ty: &Type, bound: Term, body: &Term) -> Term {
         self.facts.note_value(var, &bound);
+        let checked = self.facts.learn_check(&bound);
         let body = self.child(1, body);
+        if checked {
+            self.facts.forget_check();
+        }
         at.bind(var, ty.clone(), bound, body)
     }
 

@@ -15,6 +15,8 @@ pub struct Facts<'a> {
     values: FxHashMap<Var, Term>,
     /// The number of iterations of the loop whose index it is.
     bounds: FxHashMap<Var, Term>,
+    /// Sizes that are equal here, because a check that they are has been passed; the latest last.
+    checked: Vec<(Size, Size)>,
     /// Answers of [`Facts::is_total`], by the address of a term that is kept alive beside.
     totals: RefCell<FxHashMap<usize, (Term, bool)>>,
 }
@@ -93,6 +95,63 @@ impl<'a> Facts<'a> {
         self.values.insert(var.clone(), value.clone());
     }
 
+    /// Where a definition has been made that checks the size of an array, the check has been passed. Says whether there was one, which is
+    /// then to be forgotten where the definition ends.
+    pub fn learn_check(&mut self, bound: &Term) -> bool {
+        let Some((array, count)) = check(bound).or_else(|| self.check_of_rows(bound)) else { return false };
+        let (Some(found), Some(wanted)) = (self.size(array), self.size_of_count(count)) else { return false };
+        self.checked.push((found, wanted));
+        true
+    }
+
+    /// `u.(0)` and `n` of `if 0 < length u then (let z = check_size u.(0) n in e) else e`: without rows there is none of another length.
+    fn check_of_rows<'t>(&self, term: &'t Term) -> Option<(&'t Term, &'t Term)> {
+        let TermKind::If { condition, then, .. } = &*term.kind else { return None };
+        let TermKind::Let { bound, .. } = &*then.kind else { return None };
+        let (row, count) = check(bound)?;
+        let TermKind::Prim { prim: Prim::Get, args: read, .. } = &*row.kind else { return None };
+        let TermKind::Prim { prim: Prim::Less, args: compared, .. } = &*condition.kind else { return None };
+        let ([zero, length], [array, index]) = (&compared[..], &read[..]) else { return None };
+        let is_zero = |term: &Term| matches!(&*term.kind, TermKind::Literal(Literal::Int(0)));
+        let of_it = self.size_of_count(length)? == self.size(array)?;
+        (is_zero(zero) && is_zero(index) && of_it).then_some((row, count))
+    }
+
+    pub fn forget_check(&mut self) {
+        self.checked.pop();
+        // What is total only because of the check is so nowhere else.
+        self.totals.borrow_mut().clear();
+    }
+
+    /// Whether two sizes are equal, by the checks that have been passed.
+    fn agree(&self, first: &Size, second: &Size) -> bool {
+        let mut known = vec![first];
+        let mut next = 0;
+        while next < known.len() {
+            if known[next] == second {
+                return true;
+            }
+            for (left, right) in &self.checked {
+                for (from, to) in [(left, right), (right, left)] {
+                    if from == known[next] && !known.contains(&to) {
+                        known.push(to);
+                    }
+                }
+            }
+            next += 1;
+        }
+        false
+    }
+
+    /// The array whose elements an array has: checking a size changes none, on whatever condition.
+    pub fn elements<'t>(&'t self, array: &'t Term) -> &'t Term {
+        let mut found = self.value(array);
+        while let Some(checked) = checked_array(found) {
+            found = self.value(checked);
+        }
+        found
+    }
+
     /// What a term is known to be: itself, or what the variable that it is was bound to.
     pub fn value<'t>(&'t self, term: &'t Term) -> &'t Term {
         match &*term.kind {
@@ -125,7 +184,7 @@ impl<'a> Facts<'a> {
             TermKind::Literal(Literal::Int(k)) => matches!(size, Size::Literal(n) if (0..*n).contains(k)),
             TermKind::Var(var, _) => {
                 let bound = self.bounds.get(var).and_then(|bound| self.size_of_count(bound));
-                bound.as_ref() == Some(size)
+                bound.is_some_and(|bound| self.agree(&bound, size))
             }
             _ => false,
         }
@@ -145,7 +204,15 @@ impl<'a> Facts<'a> {
 
     pub fn has_size(&self, array: &Term, count: &Term) -> bool {
         match (self.size(array), self.size_of_count(count)) {
-            (Some(found), Some(wanted)) => found == wanted,
+            (Some(found), Some(wanted)) => self.agree(&found, &wanted),
+            _ => false,
+        }
+    }
+
+    /// Whether two integers are known to be equal, and to have a value.
+    pub fn is_same_count(&self, m: &Term, n: &Term) -> bool {
+        match (self.size_of_count(m), self.size_of_count(n)) {
+            (Some(first), Some(second)) => self.agree(&first, &second) && self.is_total(m) && self.is_total(n),
             _ => false,
         }
     }
@@ -160,8 +227,27 @@ impl<'a> Facts<'a> {
                 self.size(args.first()?)
             }
             TermKind::Prim { prim: Prim::Scale, args, .. } => self.size(args.get(1)?),
+            TermKind::Prim { prim: Prim::Get, args, .. } => {
+                self.size_of_rows(args.first()?).or_else(|| self.array(array).map(Size::Length))
+            }
+            TermKind::If { .. } => match checked_array(self.value(array)) {
+                Some(checked) => self.size(checked),
+                None => self.array(array).map(Size::Length),
+            },
             _ => self.array(array).map(Size::Length),
         }
+    }
+
+    /// The length of the rows of an array that was built, if it is the same for all.
+    fn size_of_rows(&self, array: &Term) -> Option<Size> {
+        let TermKind::Prim { prim: Prim::Build, args, .. } = &*self.elements(array).kind else { return None };
+        let TermKind::Lambda(lambda) = &*args.get(1)?.kind else { return None };
+        let (mut row, mut inside) = (&lambda.body, vec![&lambda.param]);
+        while let TermKind::Let { var, body, .. } = &*row.kind {
+            inside.push(var);
+            row = body;
+        }
+        self.size(row).filter(|size| !inside.iter().any(|var| size.mentions(var)))
     }
 
     fn array(&self, array: &Term) -> Option<Array> {
@@ -249,6 +335,39 @@ impl<'a> Facts<'a> {
             Prim::Iterate | Prim::Checkpoint => return None,
             _ => self.synthesize(last)?,
         }])
+    }
+}
+
+/// `u` and `n` of `check_size u n`.
+fn check(term: &Term) -> Option<(&Term, &Term)> {
+    match &*term.kind {
+        TermKind::Prim { prim: Prim::CheckSize, args, .. } => args.first().zip(args.get(1)),
+        _ => None,
+    }
+}
+
+/// `u` of `check_size u n`, and of `if p then (let z = check_size u.(0) n in u) else u`.
+fn checked_array(term: &Term) -> Option<&Term> {
+    match &*term.kind {
+        TermKind::Prim { prim: Prim::CheckSize, args, .. } => args.first(),
+        TermKind::If { then, otherwise, .. } => {
+            let (first, second) = (last_variable(then)?, last_variable(otherwise)?);
+            (first.0 == second.0).then_some(first.1)
+        }
+        _ => None,
+    }
+}
+
+/// The variable that a term ends with after its definitions, none of which binds it.
+fn last_variable(term: &Term) -> Option<(&Var, &Term)> {
+    let (mut rest, mut bound) = (term, Vec::new());
+    while let TermKind::Let { var, body, .. } = &*rest.kind {
+        bound.push(var);
+        rest = body;
+    }
+    match &*rest.kind {
+        TermKind::Var(var, _) if !bound.contains(&var) => Some((var, rest)),
+        _ => None,
     }
 }
 

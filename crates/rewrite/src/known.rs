@@ -5,13 +5,13 @@ use crate::size::is_small;
 use gradus_core::build::At;
 use gradus_core::prim::Eval;
 use gradus_core::traverse::Copy;
-use gradus_core::{Arm, Literal, Prim, Term, TermKind};
+use gradus_core::{Arm, Literal, Prim, Term, TermKind, Var};
 
 /// A rule and what it makes of a term.
 pub type Outcome = Option<(&'static str, Term)>;
 
 /// A function of at most so many nodes is copied to where it is called.
-const SMALL_FUNCTION: usize = 60;
+const SMALL_FUNCTION: usize = 150;
 
 /// The rules of known data at a term whose parts have been simplified.
 pub fn reduce(facts: &Facts, term: &Term) -> Outcome {
@@ -40,6 +40,7 @@ fn projection(facts: &Facts, at: At, index: usize, inner: &Term) -> Outcome {
         TermKind::Tuple(items) | TermKind::Construct { args: items, .. } if others_are_total(items) => {
             return Some(("projection", items.get(index)?.clone()));
         }
+        TermKind::Tuple(items) if index + 1 == items.len() => return component_last(facts, at, items),
         TermKind::If { condition, then, otherwise } => match (&*then.kind, &*otherwise.kind) {
             (
                 TermKind::Tuple(first) | TermKind::Construct { args: first, .. },
@@ -59,6 +60,18 @@ fn projection(facts: &Facts, at: At, index: usize, inner: &Term) -> Outcome {
         }
         _ => None,
     }
+}
+
+/// `(x, y).1` where `x` can fail: it is still evaluated, before `y`. More than two such components would take more steps than the tuple.
+fn component_last(facts: &Facts, at: At, items: &[Term]) -> Outcome {
+    let (last, others) = items.split_last()?;
+    let kept: Vec<&Term> = others.iter().filter(|item| !facts.is_total(item)).collect();
+    if kept.len() > 2 {
+        return None;
+    }
+    let bind =
+        |body: Term, item: &&Term| Some(at.bind(&Var::fresh("kept"), facts.synthesize(item)?, (*item).clone(), body));
+    Some(("component_last", kept.iter().rev().try_fold(last.clone(), bind)?))
 }
 
 fn case_known(facts: &Facts, at: At, scrutinee: &Term, arms: &[Arm], default: Option<&Term>) -> Outcome {

@@ -1,5 +1,6 @@
 //! What to do with a definition: drop it, put it in its place, take it apart, or leave it.
 
+use crate::arrays::components;
 use crate::facts::{is_atom, Facts};
 use crate::matching::substitute;
 use crate::occurrences::{is_used_next, Occurrences};
@@ -41,6 +42,9 @@ pub fn decide(facts: &Facts, occurrences: &Occurrences, var: &Var, bound: &Term,
     }
     match &*bound.kind {
         TermKind::Tuple(_) | TermKind::Construct { .. } if uses.projected == uses.count => Decision::Split("let_tuple"),
+        TermKind::Prim { .. } if uses.projected == uses.count && components(facts, bound).is_some() => {
+            Decision::Split("let_element")
+        }
         TermKind::ArrayLiteral { items, element } => {
             // The elements of an array of arrays must have one length, which is checked when it is made.
             let scalar = matches!(element, Type::Real | Type::Int | Type::Bool);
@@ -62,12 +66,13 @@ fn is_function(facts: &Facts, global: &Term) -> bool {
     definition.and_then(|found| found.term.clone()).is_some_and(|term| matches!(&*term.kind, TermKind::Lambda(_)))
 }
 
-/// The parts of a tuple or record with a variable for each.
+/// The parts of a tuple, a record or a known element of an array, with a variable for each.
 pub fn parts(facts: &Facts, var: &Var, bound: &Term) -> Option<Vec<(Var, Type, Term)>> {
-    let (TermKind::Tuple(items) | TermKind::Construct { args: items, .. } | TermKind::ArrayLiteral { items, .. }) =
-        &*bound.kind
-    else {
-        return None;
+    let items = match &*bound.kind {
+        TermKind::Tuple(items) | TermKind::Construct { args: items, .. } | TermKind::ArrayLiteral { items, .. } => {
+            items.clone()
+        }
+        _ => components(facts, bound)?,
     };
     let part = |item: &Term| Some((Var::fresh(var.name.clone()), facts.synthesize(item)?, item.clone()));
     items.iter().map(part).collect()
@@ -108,10 +113,32 @@ pub fn replace_components(term: &Term, var: &Var, parts: &[(Var, Type, Term)]) -
     })
 }
 
+/// `let w = check_size u n in e` with no `w` in `e`, where `u` was built over `v`: the size of `v` is checked, so that `u` may be dropped.
+pub fn check_source(facts: &Facts, occurrences: &Occurrences, term: &Term) -> crate::known::Outcome {
+    let TermKind::Let { var, scheme, bound, body } = &*term.kind else { return None };
+    let TermKind::Prim { prim: Prim::CheckSize, args, .. } = &*bound.kind else { return None };
+    let [array, count] = &args[..] else { return None };
+    let unused = occurrences.knows(var) && occurrences.uses(var).count == 0 && !occurrences.uses(var).pinned;
+    if !unused || !scheme.vars.is_empty() || !matches!(&*array.kind, TermKind::Var(..)) {
+        return None;
+    }
+    let TermKind::Prim { prim: Prim::Build, args: built, .. } = &*facts.value(array).kind else { return None };
+    let TermKind::Prim { prim: Prim::Length, args: over, .. } = &*built.first()?.kind else { return None };
+    let over = over.first().filter(|over| matches!(&*over.kind, TermKind::Var(..)))?;
+    let ty = facts.synthesize(over)?;
+    let Type::Array(element) = &ty else { return None };
+    let at = At(term.span);
+    let check = At(bound.span).prim_at(Prim::CheckSize, [(**element).clone()], [over.clone(), count.clone()]);
+    Some(("check_source", at.bind(var, ty.clone(), check, body.clone())))
+}
+
 /// The rules of definitions at one `let`, for those who have no pass.
 pub fn reduce(facts: &Facts, occurrences: &Occurrences, term: &Term) -> crate::known::Outcome {
     let TermKind::Let { var, bound, body, .. } = &*term.kind else { return None };
     let at = At(term.span);
+    if let Some(checked) = check_source(facts, occurrences, term) {
+        return Some(checked);
+    }
     match decide(facts, occurrences, var, bound, body) {
         Decision::Keep => None,
         Decision::Drop(rule) => Some((rule, body.clone())),

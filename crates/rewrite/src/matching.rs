@@ -118,6 +118,7 @@ fn holds(condition: &Condition, facts: &Facts, bindings: &Bindings) -> bool {
         Condition::NonNegative(n) => on(n, &|n| facts.is_nonnegative(n)),
         Condition::Absent(x, e) => bindings.binder(x).is_some_and(|(var, _)| on(e, &|e| !mentions(e, var))),
         Condition::Size(u, n) => on(u, &|u| on(n, &|n| facts.has_size(u, n))),
+        Condition::Same(m, n) => on(m, &|m| on(n, &|n| facts.is_same_count(m, n))),
         // Asked of variables, whose uses the directed pass has counted.
         Condition::Once(..) | Condition::Next(..) => false,
     }

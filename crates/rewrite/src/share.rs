@@ -28,6 +28,8 @@ struct Numbers {
     known: FxHashMap<Key, usize>,
     /// By number: how many nodes.
     sizes: Vec<usize>,
+    /// Answers of [`Share::number`], by the address of a term that is kept alive beside: each is asked for again by the terms around it.
+    answers: FxHashMap<usize, (Term, Option<usize>)>,
     shared: usize,
 }
 
@@ -59,6 +61,16 @@ impl Share<'_> {
 
     /// The number of an expression that may be shared or be part of one.
     fn number(&mut self, term: &Term) -> Option<usize> {
+        let address = std::sync::Arc::as_ptr(&term.kind) as usize;
+        if let Some((_, known)) = self.numbers.answers.get(&address) {
+            return *known;
+        }
+        let answer = self.new_number(term);
+        self.numbers.answers.insert(address, (term.clone(), answer));
+        answer
+    }
+
+    fn new_number(&mut self, term: &Term) -> Option<usize> {
         let (key, size) = with_stack(|| match &*term.kind {
             TermKind::Var(var, types) if types.is_empty() => Some((Key::Var(var.clone()), 1)),
             TermKind::Literal(literal) => match literal {

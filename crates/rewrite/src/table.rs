@@ -85,11 +85,13 @@ let_out;          exact code;                                a + (let b = c in d
 let_app;          exact simplify;                            (let x = y in z) s => let x = y in z s
 let_tuple;        exact code;                                let x = (y, z) in (x.1, x.0) => let s = y in let t = z in (t, s)
 call_known;       exact code;                                let x = fun a -> a * a in x b + x c => let x = fun a -> a * a in (let d = b in d * d) + (let g = c in g * g)
+let_element;      exact code;                                let x = (build n (fun i -> (a, 0.0))).(k) in x.0 * x.1 => a[i := k] * 0.0 if total a, atom k, k < n
 let_array;        exact code;                                let u = [| a; b |] in u.(1) - u.(0) => let c = a in let d = b in d - c
 share;            exact code;                                sin (a + b) * sin (a + b) => let c = sin (a + b) in c * c if total a, total b
 fst_pair;         exact simplify proved:fst_pair;            (x, y).0 => x if total y
 snd_pair;         exact simplify proved:snd_pair;            (x, y).1 => y if total x
 projection;       exact code;                                (x, y, z).1 => y if total x, total z
+component_last;   exact code;                                (x, y).1 => let z = x in y
 if_component;     exact code;                                (if p then (x, y) else (z, s)).0 => if p then x else z if total y, total s
 case_inl;         exact simplify proved:case_inl;            match Inl x with Inl y -> z | Inr s -> t => let y = x in z
 case_inr;         exact simplify proved:case_inr;            match Inr x with Inl y -> z | Inr s -> t => let s = x in t
@@ -103,6 +105,8 @@ if_again;         exact simplify;                            if p then (if p the
 if_again_not;     exact simplify;                            if p then x else (if p then y else z) => if p then x else z if total p
 not_not;          exact simplify;                            not (not p) => p
 equal_self;       exact simplify;                            n = n => true if total n
+equal_same;       exact simplify;                            m = n => true if same m n
+unequal_same;     exact simplify;                            m <> n => false if same m n
 less_self;        exact simplify;                            n < n => false if total n
 ifold_zero;       exact simplify proved:loop_zero;           ifold 0 (fun i x -> y) z => z
 ifold_succ;       exact code proved:loop_succ;               ifold 2 (fun i x -> y) z => let x = (let x = z in y[i := 0]) in y[i := 1]
@@ -115,10 +119,12 @@ length_build;     exact simplify;                            length (build n (fu
 length_known;     exact code;                                let u = build n (fun i -> a) in length u => let u = build n (fun i -> a) in n if atom n, total a
 build_get;        exact simplify;                            build n (fun i -> u.(i)) => u if atom u, size u n
 fuse_build;       exact code proved:map_build;               let u = build n (fun i -> a) in build n (fun j -> sin u.(j)) => build n (fun j -> sin (a[i := j])) if total a
+check_source;     exact code;                                let u = build (length v) (fun i -> a) in let w = check_size u n in b => let u = build (length v) (fun i -> a) in let w = check_size v n in b if w not in b, atom v
 check_known;      exact simplify;                            check_size u n => u if size u n
 fission;          exact code;                                (ifold n (fun i x -> (a, b)) (c, d)).0 => ifold n (fun i x -> a) c if total b, total d
 ifold_same;       exact simplify;                            ifold n (fun i x -> x) y => y if total n
 ifold_count;      exact simplify;                            ifold n (fun i m -> m + k) l => l + k * n if nonneg n, total n, total k, i not in k, m not in k
+hot_component;    reassociates code;                         (build n (fun i -> (a, if i = j then 1.0 else 0.0))).(k).1 => if k = j then 1.0 else 0.0 if total a, atom j, atom k, k < n
 sum_one_hot;      reassociates code;                         ifold n (fun i a -> a + (if i = j then b else 0.0)) c => c + b[i := j] if total b, total c, atom j, j < n
 sum_scale;        reassociates simplify;                     ifold n (fun i a -> a + b * c) 0.0 => b * ifold n (fun i a -> a + c) 0.0 if total b, i not in b, a not in b, a not in c
 sum_scale_r;      reassociates simplify;                     ifold n (fun i a -> a + c * b) 0.0 => b * ifold n (fun i a -> a + c) 0.0 if total b, i not in b, a not in b, a not in c

@@ -1,4 +1,4 @@
-//! `gradus transform FILE FUNC --ad MODE [-O] [--exact] [--explain] [--steps]`
+//! `gradus transform FILE FUNC --ad MODE [-O] [--exact] [--explain] [--itself] [--steps]`
 
 use crate::output::{Done, Failure, Output};
 use gradus::{Mode, Options};
@@ -10,6 +10,7 @@ pub struct Wanted {
     pub exact: bool,
     pub explain: bool,
     pub steps: bool,
+    pub itself: bool,
 }
 
 pub fn transform(file: &Path, function: &str, wanted: Wanted, options: Options, output: &Output) -> Done {
@@ -21,6 +22,8 @@ pub fn transform(file: &Path, function: &str, wanted: Wanted, options: Options, 
     let function = program.function(function)?;
     output.text(match wanted {
         Wanted { steps: true, .. } => function.steps()?,
+        Wanted { itself: true, explain: true, .. } => function.expanded_and_explained()?,
+        Wanted { itself: true, .. } => function.expanded()?,
         Wanted { explain: true, .. } => function.explained()?,
         Wanted { .. } => function.transformed()?,
     })

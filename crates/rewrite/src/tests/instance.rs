@@ -77,7 +77,8 @@ impl Maker<'_> {
                 let terms: Vec<Term> = args.iter().map(|arg| self.pattern(arg)).collect();
                 let types = match prim {
                     _ if prim.info().scheme.vars.is_empty() => vec![],
-                    Prim::Get | Prim::Length | Prim::CheckSize | Prim::Build => vec![Type::Real],
+                    Prim::Get | Prim::Length | Prim::CheckSize => vec![element(self.type_of(&args[0]))],
+                    Prim::Build => vec![element(self.type_of(pattern))],
                     _ => vec![args.last().map_or(Type::Real, |arg| self.type_of(arg))],
                 };
                 AT.prim_at(*prim, types, terms)
@@ -139,6 +140,7 @@ impl Maker<'_> {
             Condition::Below(_, Pattern::Meta(n)) | Condition::NonNegative(n) | Condition::Size(_, n) => *n == name,
             _ => false,
         });
+        let same = asks(|c, name| matches!(c, Condition::Same(m, n) if *m == name || *n == name));
         let total = asks(|c, name| match c {
             Condition::Total(a) => *a == name,
             Condition::OneTotal(a, b) => *a == name || *b == name,
@@ -155,7 +157,11 @@ impl Maker<'_> {
             .collect();
         let term = match Sort::of_name(name) {
             Sort::Int if index => AT.int(self.rng.below(SIZE) as i64),
-            Sort::Int if size => AT.int(SIZE as i64),
+            Sort::Int if same && self.rng.chance(1, 2) => {
+                let array = self.array(&absent);
+                AT.prim_at(Prim::Length, [Type::Real], [array])
+            }
+            Sort::Int if size || same => AT.int(SIZE as i64),
             Sort::Int => self.int(&absent, if atom { 0 } else { 2 }),
             Sort::Bool => self.bool(&absent),
             Sort::Array if atom => {
@@ -230,6 +236,13 @@ impl Maker<'_> {
     }
 }
 
+fn element(ty: Type) -> Type {
+    match ty {
+        Type::Array(element) => (*element).clone(),
+        other => panic!("{other:?} has no elements"),
+    }
+}
+
 fn sort_type(sort: Sort) -> Type {
     match sort {
         Sort::Real | Sort::Any => Type::Real,
@@ -251,8 +264,13 @@ fn type_of(scope: &[(Name, Var, Type)], pattern: &Pattern) -> Type {
             Type::Tuple(parts) => parts[*index].clone(),
             other => panic!("a component of {other:?}"),
         },
-        Pattern::Prim(Prim::Build | Prim::Set | Prim::CheckSize, _, _) | Pattern::Array(_) => Type::array(Type::Real),
-        Pattern::Prim(Prim::Get, _, _) => Type::Real,
+        Pattern::Prim(Prim::Build, _, args) => match &args[1] {
+            Pattern::Lambda(_, body) => Type::array(type_of(body)),
+            other => panic!("{other:?} is built"),
+        },
+        Pattern::Prim(Prim::Set | Prim::CheckSize, _, args) => type_of(&args[0]),
+        Pattern::Array(_) => Type::array(Type::Real),
+        Pattern::Prim(Prim::Get, _, args) => element(type_of(&args[0])),
         Pattern::Prim(Prim::Ifold, _, args) => type_of(&args[2]),
         Pattern::Lambda(name, body) => Type::fun(sort_type(Sort::of_name(name)), type_of(body)),
         Pattern::Inject(..) => Type::either(Type::Real, Type::Real),
