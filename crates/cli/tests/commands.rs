@@ -167,6 +167,24 @@ fn an_optimised_derivative_reads_as_a_person_would_write_it() {
     }
 }
 
+/// Forward mode runs the function once for each element of `a`; what is left of that after optimisation is `b`.
+#[test]
+fn the_gradient_of_a_dot_product_is_the_other_vector() {
+    let text = "let g ((a, b) : real[] * real[]) : real[] = grad (fun x -> dot x b) a\n";
+    let folder = Folder::new("itself").with("d.gr", text);
+    let arguments = ["transform", "d.gr", "g", "--itself", "--ad", "forward", "-O"];
+    let expected = "let g (x : real[] * real[]) : real[] =\n  let x' : real[] = snd x in let _ = check_size x' (length (fst x)) in x'\n";
+    folder.run(&arguments).exits(0).prints(expected);
+    let optimised = Folder::new("itself-optimised").with("d.gr", expected);
+    for file in [&folder, &optimised] {
+        let value = file.run(&["eval", "g ([| 1.0; 2.0 |], [| 5.0; 7.0 |])", "--in", "d.gr", "--format", "json"]);
+        value.exits(0).prints("[5.0,7.0]\n");
+        file.run(&["eval", "g ([| 1.0 |], [| 5.0; 7.0 |])", "--in", "d.gr"]).exits(1).says("E0606");
+    }
+    let explained = folder.run(&[&arguments[..], &["--explain"]].concat()).exits(0).out();
+    assert!(explained.contains("sum_one_hot"), "{explained}");
+}
+
 #[test]
 fn fmt_formats_and_checks() {
     let folder = Folder::new("fmt").with("f.gr", "let  f x=x+1.0 (* kept *)").with("broken.gr", "let = 3");

@@ -10,16 +10,23 @@ The first part of this page explains; the table is generated from `crates/rewrit
     gradus transform FILE FUNCTION -O              # the derivative, optimised, as Gradus source
     gradus transform FILE FUNCTION -O --exact      # only by rules that change no bit of any result
     gradus transform FILE FUNCTION -O --explain    # and how it came out, rule by rule
+    gradus transform FILE FUNCTION -O --itself     # the function, with the derivatives that it takes carried out
 
 `d/dx (x^2 + sin x)` comes out as a person would write it:
 
     let f_value_and_grad (x : real) : real * real = (x ^ 2 + sin x, 2.0 * x + cos x)
 
+and so does the gradient of a dot product by forward mode, which runs the function once for each element before the rules have seen it. From
+`let g ((a, b) : real[] * real[]) = grad (fun x -> dot x b) a`, with `--itself --ad forward -O`:
+
+    let g (x : real[] * real[]) : real[] =
+      let x' : real[] = snd x in let _ = check_size x' (length (fst x)) in x'
+
 ## What happens
 
 1. A *directed pass* goes over the term again and again, as long as a rule applies: small functions are put where they are called, definitions
    where they are used, known tuples, constructors, conditions and constants are computed, arrays that are read once at each index are fused
-   with the loop that reads them, and zeros and ones of derivatives go away.
+   with the loop that reads them, and zeros and ones of derivatives go away. After a check that two arrays have one length, that is known.
 2. A *search* takes the expressions on numbers and truth values, makes all their equal forms in an e-graph (egg) and keeps the cheapest. A
    part that binds a variable is a leaf there, so that no rule can take a variable out of its scope. Each expression has its own
    budget of nodes and rounds; the time is linear in the size of the program.

@@ -15,6 +15,7 @@ pub use file::{print_definitions, print_program};
 pub use types::{print_scheme, print_type, type_name, TypePrinter};
 
 use crate::check::Context;
+use crate::traverse::free_vars;
 use crate::Term;
 use names::Names;
 use terms::TermPrinter;
@@ -45,7 +46,10 @@ impl Default for Options {
 
 /// A closed term. Without a context, components of tuples and constructors are shown in a form that Gradus does not have.
 pub fn print_term(context: Option<&dyn Context>, term: &Term, options: Options) -> String {
-    let mut printer = TermPrinter::new(context, options, Names::default());
+    let mut names = Names::default();
+    // Of a part of a program, so that different variables of one name can be told apart.
+    free_vars(term).iter().for_each(|var| drop(names.bind(var)));
+    let mut printer = TermPrinter::new(context, options, names);
     let doc = printer.whole(term);
     printer.layout.render(doc, options.width)
 }
