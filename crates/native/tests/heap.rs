@@ -137,3 +137,20 @@ fn rules_take_the_place_of_derivatives() {
     assert_eq!(at("twice", 2.0), 100.0);
     assert_eq!(at("inside", 2.0), 2.0 * 300.0 + 14.0);
 }
+
+/// A rule for one direction serves the other too, one real at a time, also where the reals are in lists and trees.
+#[test]
+fn rules_for_the_other_direction_on_the_heap() {
+    let text = "type tree = Leaf of real | Node of tree * tree\n\
+                let rec total (t : tree) : real = match t with Leaf x -> x | Node (l, r) -> total l + 2.0 * total r\n\
+                let weighted (t : tree) : real = total t\n\
+                tangent weighted t dt = 3.0 * total dt\n\
+                let rec powers (n : int) (x : real) : real list = if n = 0 then [] else x :: powers (n - 1) (x * x)\n\
+                let three (x : real) : real list = powers 3 x\n\
+                derivative three x dl = match dl with a :: b :: c :: [] -> a + 10.0 * b + 100.0 * c | _ -> 0.0\n\
+                let backwards (x : real) : tree = grad weighted (Node (Leaf x, Node (Leaf 1.0, Leaf 2.0)))\n\
+                let forwards (x : real) : real list = jvp three x 2.0";
+    // 3 (x + 2 (y + 2 z)), which is not the derivative of the function, so that the rule's use can be seen.
+    assert_eq!(reals(&call(text, "backwards", &Data::Real(5.0))), [1.0, 0.0, 3.0, 1.0, 0.0, 6.0, 0.0, 12.0]);
+    assert_eq!(reals(&call(text, "forwards", &Data::Real(5.0))), [2.0, 20.0, 200.0]);
+}

@@ -4,7 +4,7 @@ use super::value::{Env, Value};
 use super::{Lowered, Lowering};
 use crate::flow::{self, Atom, Block, FunctionId, Name, Op, Rule, Var};
 use crate::refusal::Reason;
-use gradus_core::{instance, Body, Def, Global, Prim, Term, Type};
+use gradus_core::{instance, Body, Def, Global, Term, Type};
 use gradus_source::Span;
 
 /// Writes a body, given the arguments and the rest of the parameters.
@@ -144,7 +144,7 @@ impl<'a> Lowering<'a> {
         })?;
         self.write(reverse, constants, ruled, span, &mut |s, args, rest| {
             let dy = s.beside(rest, &ruled.result, span)?;
-            let inputs = s.pull(ruled, &args, dy, name, span)?;
+            let inputs = s.pull(ruled, &args, dy, span)?;
             let mut adjs = Vec::new();
             for ((value, like), ty) in ruled.parts(inputs).iter().zip(&args).zip(&ruled.params) {
                 s.check_tags(value, like)?;
@@ -181,7 +181,7 @@ impl<'a> Lowering<'a> {
                 }
                 dx.push(s.unflatten(ty, &mut leaves.into_iter(), span)?);
             }
-            let dy = s.push(ruled, &args, dx, &y, name, span)?;
+            let dy = s.push(ruled, &args, dx, &y, span)?;
             s.check_tags(&dy, &y)?;
             let (values, likes) = (s.flatten(&dy, &ruled.result, span)?, s.flatten(&y, &ruled.result, span)?);
             let mut found = Vec::new();
@@ -252,7 +252,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The cotangent of the inputs: by the reverse rule, or from the forward rule with one application for each real of the input.
-    fn pull(&mut self, ruled: &Ruled, args: &[Value], dy: Value, name: &str, span: Span) -> Lowered<Value> {
+    fn pull(&mut self, ruled: &Ruled, args: &[Value], dy: Value, span: Span) -> Lowered<Value> {
         if let Some(reverse) = &ruled.reverse {
             let rule = self.eval(reverse, &Env::default())?;
             return self.apply_all(rule, [args.to_vec(), vec![dy]].concat(), span);
@@ -262,29 +262,19 @@ impl<'a> Lowering<'a> {
             [one] => one.clone(),
             several => Value::tuple(several.to_vec()),
         };
-        let xs = self.one_by_one(&point, &inputs, name, span)?;
-        let count = self.count_reals(&xs);
+        let count = self.count(&point, &inputs, span)?;
         let partials = self.build_with(count, &Type::Real, span, &mut |s, i| {
-            let seeds = s.one_hot(&xs, i);
-            let seed = s.unflatten(&inputs, &mut seeds.into_iter(), span)?;
+            let seed = s.basis(&point, &inputs, i, span)?;
             let Some(forward) = &ruled.forward else { gradus_source::bug!("rules without rules") };
             let rule = s.eval(forward, &Env::default())?;
             let tangent = s.apply_all(rule, [args.to_vec(), ruled.parts(seed)].concat(), span)?;
             s.inner(&tangent, &dy, &ruled.result, span)
         })?;
-        self.with_reals(&partials, &xs, &inputs, span)
+        self.with_reals(&partials, &point, &inputs, span)
     }
 
     /// The tangent of the output: by the forward rule, or from the reverse rule with one application for each real of the output.
-    fn push(
-        &mut self,
-        ruled: &Ruled,
-        args: &[Value],
-        dx: Vec<Value>,
-        y: &Value,
-        name: &str,
-        span: Span,
-    ) -> Lowered<Value> {
+    fn push(&mut self, ruled: &Ruled, args: &[Value], dx: Vec<Value>, y: &Value, span: Span) -> Lowered<Value> {
         if let Some(forward) = &ruled.forward {
             let rule = self.eval(forward, &Env::default())?;
             return self.apply_all(rule, [args.to_vec(), dx].concat(), span);
@@ -294,60 +284,14 @@ impl<'a> Lowering<'a> {
             [one] => one.clone(),
             _ => Value::tuple(dx),
         };
-        let ys = self.one_by_one(y, &ruled.result, name, span)?;
-        let count = self.count_reals(&ys);
+        let count = self.count(y, &ruled.result, span)?;
         let partials = self.build_with(count, &Type::Real, span, &mut |s, i| {
-            let seeds = s.one_hot(&ys, i);
-            let seed = s.unflatten(&ruled.result, &mut seeds.into_iter(), span)?;
+            let seed = s.basis(y, &ruled.result, i, span)?;
             let Some(reverse) = &ruled.reverse else { gradus_source::bug!("rules without rules") };
             let rule = s.eval(reverse, &Env::default())?;
             let cotangent = s.apply_all(rule, [args.to_vec(), vec![seed]].concat(), span)?;
             s.inner(&cotangent, &dx, &inputs, span)
         })?;
-        self.with_reals(&partials, &ys, &ruled.result, span)
-    }
-
-    /// The leaves of a value whose reals can be counted through; refuses boxes.
-    fn one_by_one(&mut self, value: &Value, ty: &Type, name: &str, span: Span) -> Lowered<Vec<Atom>> {
-        let leaves = self.flatten(value, ty, span)?;
-        if leaves.iter().any(|l| l.ty().shape().is_some()) {
-            return self.refuse(Reason::CustomRule(name.to_string()), span);
-        }
-        Ok(leaves)
-    }
-
-    /// A value in the shape of leaves with its reals from an array, in the order of the leaves.
-    fn with_reals(&mut self, reals: &Value, like: &[Atom], ty: &Type, span: Span) -> Lowered<Value> {
-        let reals = self.flatten(reals, &Type::array(Type::Real), span)?[0];
-        let mut start = Atom::Int(0);
-        let mut leaves = Vec::new();
-        for leaf in like {
-            if !leaf.ty().is_real() {
-                leaves.push(*leaf);
-                continue;
-            }
-            leaves.push(self.read_at(reals, start, *leaf));
-            let size = self.size(*leaf);
-            start = self.b.scalar(Prim::AddInt, &[start, size]);
-        }
-        self.unflatten(ty, &mut leaves.into_iter(), span)
-    }
-
-    fn read_at(&mut self, reals: Atom, start: Atom, like: Atom) -> Atom {
-        match like {
-            Atom::Var(array) if array.ty.is_array() => {
-                let n = self.b.dim(array, 0);
-                let i = Self::index();
-                self.b.push();
-                let row = self.b.get(like, vec![i.into()]);
-                let width = self.size(row);
-                let before = self.b.scalar(Prim::MulInt, &[i.into(), width]);
-                let place = self.b.scalar(Prim::AddInt, &[start, before]);
-                let element = self.read_at(reals, place, row);
-                let body = self.b.pop(vec![element]);
-                self.b.for_loop(i, n, Vec::new(), body)[0]
-            }
-            _ => self.b.get(reals, vec![start]),
-        }
+        self.with_reals(&partials, y, &ruled.result, span)
     }
 }

@@ -31,6 +31,7 @@ pub(super) enum OnBoxes {
     Count,
     OneHot,
     Write,
+    Read,
 }
 
 /// Two operands, for each of them the fields of a cell.
@@ -54,7 +55,7 @@ impl<'a> Lowering<'a> {
         let place = match what {
             OnBoxes::Zip(_) | OnBoxes::Inner | OnBoxes::Project => span,
             OnBoxes::Equal | OnBoxes::Order | OnBoxes::Scale | OnBoxes::Zero | OnBoxes::Rebuild => Span::default(),
-            OnBoxes::Count | OnBoxes::OneHot | OnBoxes::Write => Span::default(),
+            OnBoxes::Count | OnBoxes::OneHot | OnBoxes::Write | OnBoxes::Read => Span::default(),
         };
         let key = (what, shape, place);
         if let Some(known) = self.heap.on_boxes.get(&key) {

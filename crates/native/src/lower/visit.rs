@@ -18,6 +18,8 @@ pub(super) enum Visit {
     OneHot(Atom),
     /// Added to the accumulator, at its number.
     Write(Var),
+    /// The element of this array with its number.
+    Read(Var),
 }
 
 impl Lowering<'_> {
@@ -42,6 +44,7 @@ impl Lowering<'_> {
                         self.b.accumulate(acc, vec![from], *atom);
                         *atom
                     }
+                    Visit::Read(reals) => self.b.get(reals.into(), vec![from]),
                 };
                 let next = self.b.scalar(Prim::AddInt, &[from, Atom::Int(1)]);
                 Ok((Value::Leaf(new), next))
@@ -137,7 +140,7 @@ impl Lowering<'_> {
         let value = self.element(part, i.into());
         let (new, next) = self.visit(&value, element, number.into(), what, span)?;
         let mut results = vec![next];
-        if let Visit::OneHot(_) = what {
+        if let Visit::OneHot(_) | Visit::Read(_) = what {
             results.extend(self.flatten_element(&new, element, span)?);
             if matches!(part, Part::Counted(_)) {
                 results.push(Atom::Bool(false));
@@ -147,7 +150,7 @@ impl Lowering<'_> {
         let mut found = self.b.for_loop(i, count, vec![(number, from)], body).into_iter();
         let next = found.next().unwrap_or(from);
         let array = match what {
-            Visit::OneHot(_) => self.unflatten(&Type::array(element.clone()), &mut found, span)?,
+            Visit::OneHot(_) | Visit::Read(_) => self.unflatten(&Type::array(element.clone()), &mut found, span)?,
             Visit::Count | Visit::Write(_) => {
                 let leaves: Vec<Atom> = views(part).iter().map(|v| self.whole(v)).collect();
                 self.unflatten(&Type::array(element.clone()), &mut leaves.into_iter(), span)?
@@ -162,6 +165,7 @@ impl Lowering<'_> {
             Visit::Count => (OnBoxes::Count, Vec::new(), Vec::new()),
             Visit::OneHot(number) => (OnBoxes::OneHot, vec![Leaf::INT], vec![number]),
             Visit::Write(acc) => (OnBoxes::Write, vec![acc.ty], vec![Atom::Var(acc)]),
+            Visit::Read(reals) => (OnBoxes::Read, vec![reals.ty], vec![Atom::Var(reals)]),
         };
         let types = [vec![Leaf::INT], more].concat();
         let result = vec![Leaf::boxed(shape), Leaf::INT];
@@ -170,6 +174,7 @@ impl Lowering<'_> {
                 Visit::Count => Visit::Count,
                 Visit::OneHot(_) => Visit::OneHot(p[2].into()),
                 Visit::Write(_) => Visit::Write(p[2]),
+                Visit::Read(_) => Visit::Read(p[2]),
             };
             s.by_tag(&[p[0].into()], vec![Atom::Nil(shape), p[1].into()], span, &mut |s, tag, types, fields| {
                 let (new, next) = s.visit_all(&fields[0], types, p[1].into(), what, span)?;
@@ -185,6 +190,24 @@ impl Lowering<'_> {
         match self.call(id, all)[..] {
             [new, next] => Ok((new, next)),
             _ => gradus_source::bug!("a visit gives a pair"),
+        }
+    }
+
+    /// How many reals a value has.
+    pub(super) fn count(&mut self, value: &Value, ty: &Type, span: Span) -> Lowered<Atom> {
+        Ok(self.visit(value, ty, Atom::Int(0), Visit::Count, span)?.1)
+    }
+
+    /// A value with its reals replaced: 1 for the one with the number, 0 for the others.
+    pub(super) fn basis(&mut self, value: &Value, ty: &Type, number: Atom, span: Span) -> Lowered<Value> {
+        Ok(self.visit(value, ty, Atom::Int(0), Visit::OneHot(number), span)?.0)
+    }
+
+    /// A value with its reals from an array, in order.
+    pub(super) fn with_reals(&mut self, reals: &Value, like: &Value, ty: &Type, span: Span) -> Lowered<Value> {
+        match self.flatten(reals, &Type::array(Type::Real), span)?[..] {
+            [Atom::Var(reals)] => Ok(self.visit(like, ty, Atom::Int(0), Visit::Read(reals), span)?.0),
+            _ => gradus_source::bug!("reals that are no array"),
         }
     }
 
