@@ -8,13 +8,13 @@ const PROGRAM: &str = "\
 let flat (x : real) : real = x * x + 1.0
 
 let orbit (x : real) : real =
-  ifold 100 (fun _ y -> sin y * x) x
+  ifold 1000 (fun _ y -> sin y * x) x
 
 let total (a : real[]) : real =
   sum (map (fun x -> exp x) a)
 
 let relax (a : real[]) : real =
-  sum (ifold 10 (fun _ b -> build (length b) (fun i -> if i = 0 then b.(0) else sin b.(i) * b.(i - 1))) a)
+  sum (ifold 1000 (fun _ b -> build (length b) (fun i -> if i = 0 then b.(0) else sin b.(i) * b.(i - 1))) a)
 
 type tree = Leaf of real | Node of tree * tree
 
@@ -71,7 +71,7 @@ fn recursion_cells_and_unknown_functions() {
 fn programs_after_passes() {
     let folder = Folder::new("explain-dump").with("e.gr", PROGRAM);
     let shown = |pass: &str| folder.run(&["explain", "e.gr", "orbit", "--dump", pass]).exits(0).out();
-    assert!(shown("core").contains("ifold 100"));
+    assert!(shown("core").contains("ifold 1000"));
     assert!(!shown("flow").contains("c_saved") && shown("derivative-flow").contains("c_saved"));
     assert!(shown("derivative").lines().count() > shown("derivative-flow").lines().count());
     assert!(shown("lowered").contains("fun orbit(x: real) -> (real)"));
