@@ -188,26 +188,33 @@ let head = function
   | L (A ("v" | "int" | "lit" | "nil") :: _) as s -> [s]
   | L (op :: _) -> [op]
   | s -> [s]
-(* the places at which the difference can have been made: the deepest part that has all of it, and all around it *)
-let rec places a b =
-  if head a <> head b then [[]] else
-  match List.filter (fun (_, x, y) -> x <> y) (List.mapi (fun i (x, y) -> (i, x, y)) (List.combine (parts a) (parts b))) with
-  | [(i, x, y)] -> List.map (fun p -> i :: p) (places x y) @ [[]]
-  | _ -> [[]]
-(* the rules to try, each up to a number of times in all *)
-let search g e e' rules depth tries =
-  let left = ref tries in
-  let rec go s typed steps depth =
-    if s = e' then Some (List.rev steps)
-    else if depth = 0 then None
-    else List.find_map (fun place -> List.find_map (fun rule ->
-      if !left = 0 then None else begin
-        decr left;
-        match there (List.assoc rule names) place g (fst typed) (snd typed) with
-        | None -> None
-        | Some next -> go (wtm (erase g (fst typed) next)) (fst typed, next) ((rule, place) :: steps) (depth - 1)
-      end) rules) (places s e') in
-  fun typed -> go e typed [] depth
+(* the places at which the difference can have been made: the deepest part that has all of it, those around it, and those inside it *)
+let rec inside s = [] :: List.concat (List.mapi (fun i part -> List.map (fun place -> i :: place) (inside part)) (parts s))
+let places around_first a b =
+  let rec go a b =
+    let differ = if head a <> head b then [] else
+      List.filter (fun (_, x, y) -> x <> y) (List.mapi (fun i (x, y) -> (i, x, y)) (List.combine (parts a) (parts b))) in
+    match differ with
+    | [(i, x, y)] -> let (around, within) = go x y in (List.map (List.cons i) around @ [[]], List.map (List.cons i) within)
+    | _ -> ([[]], List.tl (inside a)) in
+  let (around, within) = go a b in
+  if around_first then around @ within else List.hd around :: within @ List.tl around
+(* short derivations first; each depth gives up after a number of tries *)
+let search g e e' rules typed =
+  let attempt (depth, around_first) =
+    let left = ref 6000 in
+    let rec go s (t, term) steps depth =
+      if s = e' then Some (List.rev steps)
+      else if depth = 0 then None
+      else List.find_map (fun place -> List.find_map (fun rule ->
+        if !left = 0 then None else begin
+          decr left;
+          match there (List.assoc rule names) place g t term with
+          | None -> None
+          | Some next -> go (wtm (erase g t next)) (t, next) ((rule, place) :: steps) (depth - 1)
+        end) rules) (places around_first s e') in
+    go e typed [] depth in
+  List.find_map attempt [(1, true); (2, true); (7, false); (9, false); (12, false); (4, true); (12, true)]
 
 let elab = latest (fun (g, e) -> match infer g (rtm e) with Some (ExistT (t, e)) -> (t, e) | None -> raise (Bad "ill-typed"))
 let elab g e = elab (g, e)
@@ -242,7 +249,7 @@ let answer = function
   | L [A "derive"; g; e; e'; L rules] ->
     let rules = List.map (function A rule when List.mem_assoc rule names -> rule | s -> raise (Bad ("rule " ^ show s))) rules in
     let g = types g in
-    (match search g e e' rules 12 400 (elab g e) with
+    (match search g e e' rules (elab g e) with
      | None -> A "no"
      | Some steps ->
        if accepts g (rtm e) (rtm e') (List.map (fun (rule, place) -> (List.assoc rule names, place)) steps)

@@ -14,6 +14,7 @@
 //! of which failure is idempotent. A graph keeps, for each block, the set of the operations that it runs and that can fail, so that none
 //! is lost or invented. The counters are compared by running (`compare.rs`).
 
+mod failing;
 mod inspect;
 mod sequence;
 
@@ -170,9 +171,15 @@ impl Graphs {
         self.types[id as usize].clone()
     }
 
+    /// How deep binders nest in a block.
+    fn height(&self, result: Id, partial: &[Id]) -> usize {
+        partial.iter().chain([&result]).map(|id| self.heights[*id as usize]).max().unwrap_or(0)
+    }
+
     /// A block whose binders, the innermost first, get their names.
     fn close(&mut self, opened: &[Id], result: Id, partial: Vec<Id>) -> Block {
-        let height = partial.iter().chain([&result]).map(|id| self.heights[*id as usize]).max().unwrap_or(0);
+        let (result, partial) = self.moved_inside(result, partial);
+        let height = self.height(result, &partial);
         let mut renamed = FxHashMap::default();
         for (number, id) in opened.iter().enumerate() {
             let ty = self.ty(*id);
@@ -180,36 +187,26 @@ impl Graphs {
         }
         let result = self.rename(result, &mut renamed);
         let partial = partial.into_iter().map(|id| self.rename(id, &mut renamed)).collect();
-        let mut partial = self.tidy(partial);
-        // What a computation does before it is given the state counts as done when it is run: nobody does anything else with it.
-        if let Node::Lam(state, inner) = &self.nodes[result as usize] {
-            if *state == self.state && !partial.is_empty() {
-                let (state, mut inner) = (state.clone(), inner.clone());
-                inner.partial.append(&mut partial);
-                inner.partial = self.tidy(inner.partial);
-                return Block { result: self.node(Node::Lam(state, inner)), partial };
-            }
-        }
-        Block { result, partial }
+        Block { result, partial: self.tidy(partial) }
     }
 
-    /// A set of operations that are run. What is run on both sides of a choice is run, and needs no mention under a condition.
-    fn tidy(&self, mut set: Vec<Id>) -> Vec<Id> {
-        loop {
-            set.sort_unstable();
-            set.dedup();
-            let holds = |node: Node| self.numbers.get(&node).is_some_and(|id| set.binary_search(id).is_ok());
-            let position = set.iter().position(|id| match &self.nodes[*id as usize] {
-                Node::Left(c, x) => set.binary_search(x).is_ok() || holds(Node::Right(*c, *x)),
-                Node::Right(_, x) => set.binary_search(x).is_ok(),
-                _ => false,
-            });
-            let Some(position) = position else { return set };
-            let removed = set.remove(position);
-            if let Node::Left(_, x) | Node::Right(_, x) = &self.nodes[removed as usize] {
-                set.push(*x);
-            }
+    /// What a computation does before it is given the state counts as done when it is run: nobody does anything else with it.
+    fn moved_inside(&mut self, result: Id, partial: Vec<Id>) -> (Id, Vec<Id>) {
+        let partial = self.tidy(partial);
+        let Node::Lam(state, inner) = &self.nodes[result as usize] else { return (result, partial) };
+        if *state != self.state || partial.is_empty() {
+            return (result, partial);
         }
+        let (state, inner) = (state.clone(), inner.clone());
+        // The name of a variable is the height of its block, which may grow.
+        let named = self.node(Node::Var(self.height(inner.result, &inner.partial), state.clone()));
+        let open = self.open(state.clone());
+        let mut renamed = FxHashMap::from_iter([(named, open)]);
+        let result = self.rename(inner.result, &mut renamed);
+        let mut all: Vec<Id> = inner.partial.into_iter().map(|id| self.rename(id, &mut renamed)).collect();
+        all.extend(partial);
+        let block = self.close(&[open], result, all);
+        (self.node(Node::Lam(state, block)), Vec::new())
     }
 
     fn rename(&mut self, id: Id, renamed: &mut FxHashMap<Id, Id>) -> Id {

@@ -5,11 +5,13 @@
 //!    ([`graph`] says what that normal form forgets).
 //! 2. *Runs*: the primal value bit for bit; the number of kinks met; the tape of the monadic run entry for entry, with its
 //!    coefficients bit for bit; and the steps of our evaluator are within constant factors of the steps that the theorems count ([`compare::RATIO`]).
+//! 3. *Derivations* of the optimiser: each step by a proved rule is replayed by the extracted checker ([`derivations`]).
 //!
 //! Both sides start from one program of the generator, translated to the proved language by [`translate`]. That translation, the
 //! generator, the extraction of Coq and the OCaml compiler are what is trusted.
 
 pub mod compare;
+pub mod derivations;
 pub mod elementary;
 pub mod graph;
 pub mod process;

@@ -3,6 +3,7 @@
 use gradus_core::print::print_program;
 use gradus_generate::{generate, shrink, Feature, Features, Generated, Options};
 use gradus_oracle::compare::{compare, Fault, Outcome};
+use gradus_oracle::derivations::{replay, Replay};
 use gradus_oracle::process::{link, Oracle};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,6 +13,8 @@ use std::process::ExitCode;
 const BATCH: u64 = 200;
 /// After so many differences the rest is not worth waiting for.
 const MAX_FAULTS: usize = 3;
+/// The derivations of each so many-th program are replayed.
+const DERIVATIONS: u64 = 10;
 /// How many smaller programs are tried when one differs.
 const SHRINK_ATTEMPTS: usize = 1000;
 
@@ -49,10 +52,13 @@ fn run(count: u64, first: u64) -> std::io::Result<ExitCode> {
             }
             tally.add(outcome);
         }
+        for program in programs.iter().filter(|program| program.seed % DERIVATIONS == 0) {
+            replay(&mut oracle, program, &mut tally.derivations)?;
+        }
         seed = seeds.end;
     }
     tally.report(first);
-    Ok(if tally.faults == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if tally.faults == 0 && tally.derivations.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A smaller program with a difference, what differs, and its text.
@@ -101,6 +107,7 @@ struct Tally {
     faults: usize,
     outside: BTreeMap<String, usize>,
     ratio: Option<(u64, u64)>,
+    derivations: Replay,
 }
 
 impl Tally {
@@ -136,6 +143,20 @@ impl Tally {
         for (what, count) in &self.outside {
             println!("  {count} outside the proved language: {what}");
         }
-        println!("{} passed, {} failed", self.same, self.faults);
+        let derivations = &self.derivations;
+        let sum = |steps: &BTreeMap<&str, usize>| steps.values().sum::<usize>();
+        println!(
+            "{} steps of the optimiser replayed, by {} rules; {} by rules that are not proved, {} backwards, {} rounded, {} outside",
+            sum(&derivations.replayed),
+            derivations.replayed.len(),
+            sum(&derivations.unproved),
+            derivations.reversed,
+            derivations.rounded,
+            derivations.outside
+        );
+        for fault in derivations.faults.iter().take(MAX_FAULTS) {
+            println!("  not accepted: {fault}");
+        }
+        println!("{} passed, {} failed", self.same, self.faults + derivations.faults.len());
     }
 }

@@ -45,9 +45,9 @@ are, which is known of arithmetic, of `a.(i)` where `i` is the index of a loop o
 NaN and the sign of zero: `x + 0.0 => x` turns `0.0` into `-0.0`, and `0.0 * x => 0.0` forgets a NaN. Programs that are run are optimised by exact rules
 only; `transform -O`, whose result is read, uses both unless `--exact` is given.
 
-A rule that is *proved* has a lemma in [`proofs/Rewrite.v`](../proofs/Rewrite.v): whenever the left side returns, the right side returns the same
+A rule that is *proved* has a lemma in [`proofs/Laws.v`](../proofs/Laws.v) or [`proofs/Rewrite.v`](../proofs/Rewrite.v): whenever the left side returns, the right side returns the same
 value, in no more steps, with no more kinks, and so does any program in which rules were applied anywhere (`C_theorem_2` in
-`Statements.v`). Every rule, proved or not, is tested on random terms of its shape: same value (bit for bit, if exact, on
+`Statements.v`). Derivations of random programs are replayed by a checker that was extracted from the proofs (`cargo xtask oracle`). Every rule, proved or not, is tested on random terms of its shape: same value (bit for bit, if exact, on
 infinities, NaN and signed zeros too), same error, same derivative.
 
 ## The rules

@@ -1,0 +1,147 @@
+//! What the comparison rests on and needs no oracle: terms as text, literals, translation, normal forms.
+
+use gradus_core::build::At;
+use gradus_core::{Definitions, Mode, Prim, Term, TermKind};
+use gradus_derive::{Linker, Settings};
+use gradus_generate::{generate, Feature, Features, Options};
+use gradus_oracle::graph::Graphs;
+use gradus_oracle::translate::Translator;
+use gradus_oracle::values::{read_real, same_delta};
+use gradus_oracle::wire::{decompose, Sexp, Ty, Wire};
+use gradus_reference::Value;
+use std::sync::Arc;
+
+fn read(text: &str) -> Wire {
+    Sexp::read(text).and_then(|s| s.term()).unwrap_or_else(|| panic!("no term: {text}"))
+}
+
+fn written(wire: &Wire) -> String {
+    let mut text = String::new();
+    wire.write(&mut text);
+    text
+}
+
+#[test]
+fn literals_are_exact_and_whole_numbers_are_themselves() {
+    assert_eq!(decompose(0.0), Some((0, 0)));
+    assert_eq!(decompose(2.0), Some((2, 0)));
+    assert_eq!(decompose(-0.75), Some((-3, -2)));
+    assert_eq!(decompose(f64::MIN_POSITIVE / 2.0), Some((1, -1023)));
+    assert_eq!(decompose(f64::NAN), None);
+    for x in [0.1, -1e300, 5e-324, 1.0 / 3.0, 9007199254740993.0] {
+        let (m, e) = decompose(x).expect("finite");
+        // In two factors, since 2^-1074 alone is the least number.
+        assert_eq!(m as f64 * 2f64.powi(e / 2) * 2f64.powi(e - e / 2), x);
+    }
+    assert_eq!(read_real("-0x1.8p+3"), Some(-12.0));
+    assert_eq!(read_real("0x0.0000000000001p-1022"), Some(5e-324));
+    assert_eq!(read_real("-infinity"), Some(f64::NEG_INFINITY));
+}
+
+#[test]
+fn terms_come_back_as_they_were_written() {
+    let texts = [
+        "(lam (* R (+ U (arr I))) (case (snd (v 0)) (lit -3 -2) (real (get (v 0) (int -1)))))",
+        "(fix I (tree R) (node (lit 1 0) (cons (app (v 1) (isub (v 0) (int 1))) (nil (tree R)))))",
+        "(fold (add (v 0) (v 1)) (lit 0 0) (build (int 3) (loop (int 2) (real (v 0)) (mul (v 0) (real (v 1))))))",
+        "(let (inl U (unit)) (inr (-> R R) (v 0)))",
+    ];
+    for text in texts {
+        assert_eq!(written(&read(text)), text);
+    }
+    assert!(Sexp::read("(add (v 0)").is_none());
+    assert!(Sexp::read("(add (v 0) (v 1))").and_then(|s| s.term()).is_some());
+    assert!(Sexp::read("(nonsense (v 0))").and_then(|s| s.term()).is_none());
+}
+
+/// Whether two terms with variables of the given types have one normal form.
+fn same(types: &[Ty], a: &str, b: &str) -> bool {
+    let mut graphs = Graphs::default();
+    let (a, b) = (read(a), read(b));
+    let a = graphs.of(&a, types, &[]).expect("small");
+    a == graphs.of(&b, types, &[]).expect("small")
+}
+
+#[test]
+fn normal_forms_forget_spelling_only() {
+    let real = [Ty::Real];
+    assert!(same(&real, "(let (sin (v 0)) (mul (v 0) (v 0)))", "(mul (sin (v 0)) (sin (v 0)))"));
+    assert!(same(&real, "(app (lam R (exp (v 0))) (v 0))", "(exp (v 0))"));
+    assert!(same(&real, "(fst (pair (v 0) (lit 1 0)))", "(v 0)"));
+    assert!(same(&real, "(case (lt (v 0) (lit 0 0)) (v 1) (v 1))", "(v 0)"));
+    assert!(same(&real, "(mul (lit 1 0) (v 0))", "(v 0)"));
+    assert!(same(&real, "(lt (neg (v 0)) (neg (lit 1 0)))", "(lt (lit 1 0) (v 0))"));
+    assert!(!same(&real, "(mul (v 0) (lit 2 0))", "(mul (lit 2 0) (v 0))"));
+    assert!(!same(&real, "(mul (lit 2 0) (v 0))", "(v 0)"));
+    assert!(!same(&real, "(lt (v 0) (lit 1 0))", "(le (v 0) (lit 1 0))"));
+}
+
+#[test]
+fn what_can_fail_is_not_forgotten() {
+    let array = [Ty::array(Ty::Real)];
+    assert!(!same(&array, "(let (get (v 0) (int 0)) (lit 1 0))", "(lit 1 0)"));
+    assert!(same(&array, "(let (sin (get (v 0) (int 0))) (lit 1 0))", "(let (get (v 0) (int 0)) (lit 1 0))"));
+    // In one branch, in both, and in neither.
+    let choice = |left: &str, right: &str| format!("(case (ilt (len (v 0)) (int 2)) {left} {right})");
+    let (fails, fine) = ("(let (get (v 1) (int 0)) (lit 1 0))", "(lit 1 0)");
+    assert!(!same(&array, &choice(fails, fine), &choice(fine, fine)));
+    assert!(!same(&array, &choice(fails, fine), &choice(fine, fails)));
+    assert!(same(&array, &choice(fails, fails), "(let (get (v 0) (int 0)) (lit 1 0))"));
+}
+
+#[test]
+fn deltas_are_compared_entry_for_entry() {
+    let node = |tag: u32, parts: Vec<Value>| Value::Node(tag as _, parts.into());
+    let var = |i: i64| node(3, vec![Value::Int(i)]);
+    let delta = node(2, vec![node(1, vec![Value::Real(2.0), var(0)]), var(1)]);
+    let says = |text: &str| same_delta(&delta, &Sexp::read(text).expect("an expression"));
+    assert!(says("(add (scale 0x1p+1 (var 0)) (var 1))"));
+    assert!(says("(add (scale 0x1p+1 (var 0)) (scale 0x1p+0 (var 1)))"));
+    assert!(!says("(add (var 1) (scale 0x1p+1 (var 0)))"));
+    assert!(!says("(add (scale 0x1.8p+1 (var 0)) (var 1))"));
+    assert!(!says("(add (scale 0x1p+1 (var 1)) (var 1))"));
+}
+
+fn translated(term: &Term) -> String {
+    let linker = linker(0);
+    let (wire, _) = Translator::closed(&linker, term).expect("within the proved language");
+    written(&wire)
+}
+
+fn linker(seed: u64) -> Linker {
+    let program = generate(seed, Options { features: features(), ..Options::default() }).program;
+    Linker::new(Arc::new(program), Settings { reverse: Mode::Monadic, check: false })
+}
+
+fn features() -> Features {
+    let without = [Feature::NestedDerivatives, Feature::VectorSpace, Feature::Checkpoints, Feature::Rules];
+    without.into_iter().fold(Features::all(), Features::without)
+}
+
+#[test]
+fn comparisons_keep_their_order_of_evaluation() {
+    let at = At::default();
+    let greater = |a: Term, b: Term, ty| at.prim_at(Prim::Greater, [ty], [a, b]);
+    assert_eq!(
+        translated(&greater(at.real(1.0), at.real(2.0), gradus_core::Type::Real)),
+        "(lt (neg (lit 1 0)) (neg (lit 2 0)))"
+    );
+    assert_eq!(
+        translated(&greater(at.int(1), at.int(2), gradus_core::Type::Int)),
+        "(case (ile (int 1) (int 2)) (inr U (unit)) (inl U (unit)))"
+    );
+}
+
+#[test]
+fn random_programs_translate_and_read_back() {
+    for seed in 0..40 {
+        let linker = linker(seed);
+        let function = gradus_core::Global::Source { name: "f".into(), types: [].into() };
+        let definition = linker.definition(&function).expect("a definition");
+        let Some(TermKind::Lambda(lambda)) = definition.term.as_ref().map(|term| &*term.kind) else {
+            panic!("no function")
+        };
+        let (wire, _) = Translator::body(&linker, lambda).expect("within the proved language");
+        assert_eq!(read(&written(&wire)), wire, "seed {seed}");
+    }
+}
