@@ -1,10 +1,10 @@
 //! Arrays and loops: `build`, `set`, array literals, `ifold`, `iterate`.
 
 use super::layout::views;
-use super::value::{Part, Value};
+use super::value::{Function, Part, Value};
 use super::{Lowered, Lowering};
-use crate::flow::{Atom, Failure, Op, Var};
-use gradus_core::{Prim, Type};
+use crate::flow::{Atom, Failure, Name, Op, Var};
+use gradus_core::{Prim, TermKind, Type};
 use gradus_source::Span;
 
 impl Lowering<'_> {
@@ -79,7 +79,8 @@ impl Lowering<'_> {
 
     pub(super) fn ifold(&mut self, n: Atom, f: Value, init: &Value, state: &Type, span: Span) -> Lowered<Value> {
         let inits = self.flatten(init, state, span)?;
-        let vars: Vec<Var> = inits.iter().map(|a| Var::fresh("c", a.ty())).collect();
+        let name = state_name(&f, 1);
+        let vars: Vec<Var> = inits.iter().map(|a| Var::fresh(name, a.ty())).collect();
         let i = Self::index();
         self.b.push();
         let now = self.unflatten(state, &mut vars.iter().map(|v| Atom::Var(*v)), span)?;
@@ -96,7 +97,8 @@ impl Lowering<'_> {
     pub(super) fn iterate(&mut self, f: Value, x: &Value, types: (&Type, &Type), span: Span) -> Lowered<Value> {
         let (state, result) = types;
         let mut inits = self.flatten(x, state, span)?;
-        let vars: Vec<Var> = inits.iter().map(|a| Var::fresh("c", a.ty())).collect();
+        let name = state_name(&f, 0);
+        let vars: Vec<Var> = inits.iter().map(|a| Var::fresh(name, a.ty())).collect();
         let mut all = vars.clone();
         for leaf in self.leaves(result, span)? {
             inits.push(self.b.dummy(leaf));
@@ -113,5 +115,21 @@ impl Lowering<'_> {
         self.b.span = span;
         let last = self.b.while_loop(all.into_iter().zip(inits).collect(), body);
         self.unflatten(result, &mut last.into_iter().skip(vars.len()), span)
+    }
+}
+
+/// What the program calls a parameter of a function, for those who read what became of it.
+fn state_name(f: &Value, parameter: usize) -> Name {
+    let Value::Function(function) = f else { return "c".into() };
+    let Function::Lambda { lambda, .. } = &**function else { return "c".into() };
+    let mut lambda = lambda;
+    for _ in 0..parameter {
+        let TermKind::Lambda(inner) = &*lambda.body.kind else { return "c".into() };
+        lambda = inner;
+    }
+    // Patterns have no name.
+    match lambda.param.name.chars().next() {
+        Some(first) if first.is_alphabetic() => Name::new(&lambda.param.name),
+        _ => "c".into(),
     }
 }
