@@ -38,7 +38,8 @@ class Tool:
     def start(self):
         self.process = subprocess.Popen(shlex.split(self.command), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.id = 0
-        self.ask({"kind": "start"})
+        if self.ask({"kind": "start"}) is None:
+            sys.exit(f"{self.name} does not start: {self.command}")
 
     def stop(self):
         if self.process:
