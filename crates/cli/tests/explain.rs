@@ -16,6 +16,9 @@ let total (a : real[]) : real =
 let relax (a : real[]) : real =
   sum (ifold 1000 (fun _ b -> build (length b) (fun i -> if i = 0 then b.(0) else sin b.(i) * b.(i - 1))) a)
 
+let grow (a : real[]) : real =
+  sum (ifold 100 (fun _ b -> build (length b + 1) (fun i -> sin b.(i / 2))) a)
+
 type tree = Leaf of real | Node of tree * tree
 
 let rec product (t : tree) : real = match t with
@@ -53,6 +56,9 @@ fn places_loops_and_what_they_save() {
     // A whole array for each iteration.
     let (_, gradient) = explained(&folder, "relax");
     assert!(gradient.contains("real[]\n"), "{gradient}");
+    // Also if its length changes.
+    let (_, gradient) = explained(&folder, "grow");
+    assert!(gradient.contains("saves of each iteration c: real[]\n") && !gradient.contains("heap"), "{gradient}");
 }
 
 #[test]
@@ -63,8 +69,8 @@ fn recursion_cells_and_unknown_functions() {
     assert!(gradient.contains("leaves a cell on the heap for the way back"), "{gradient}");
     assert!(gradient.contains("makes cells for derivatives of `tree`"), "{gradient}");
     let (own, _) = explained(&folder, "chosen");
-    assert!(own.contains("e.gr:19:26: makes a function that is only known when the program runs"), "{own}");
-    assert!(own.contains("e.gr:20:3: calls a function that is only known when the program runs"), "{own}");
+    assert!(own.contains("e.gr:22:26: makes a function that is only known when the program runs"), "{own}");
+    assert!(own.contains("e.gr:23:3: calls a function that is only known when the program runs"), "{own}");
 }
 
 #[test]

@@ -169,6 +169,8 @@ impl Walk<'_> {
                 match &*name {
                     "trace" => vec![Kind::Trace { kept: fields.iter().filter_map(|a| self.field(a.var()?)).collect() }],
                     "closure" => vec![Kind::Closure],
+                    // An array that a loop saves: said where the loop is.
+                    "state" => Vec::new(),
                     _ => {
                         let name = name.trim_end_matches("_linear").to_string();
                         vec![Kind::Cell { name, tangent: shape.linear_of.is_some() }]
@@ -220,7 +222,11 @@ impl Walk<'_> {
         // Each iteration gives an element.
         let element = |v: &Var| {
             let name = v.name.text();
-            let ty = Type { rank: v.ty.rank.saturating_sub(1), ..v.ty };
+            let mut ty = Type { rank: v.ty.rank.saturating_sub(1), ..v.ty };
+            // Arrays that may change their lengths are saved in cells.
+            if let Some(state) = ty.shape().map(|s| self.module.shape(s)).filter(|s| s.name == Name::new("state")) {
+                ty = state.cells.first().and_then(|fields| fields.first()).copied().unwrap_or(ty);
+            }
             format!("{}: {}", name.trim_end_matches("_saved"), self.type_text(ty))
         };
         let collected = stmt.binds.get(carried.len()..).unwrap_or_default();

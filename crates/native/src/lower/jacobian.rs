@@ -13,7 +13,7 @@ use gradus_source::Span;
 const FEW_ROWS: usize = 8;
 
 /// How many columns a forward run gives. More share more of the work, and make more code.
-const COLUMNS: i64 = 8;
+const COLUMNS: i64 = 4;
 
 /// How many reals a result of a block has, if that is known: it is no array, or a list of items.
 fn length_in(block: &Block, result: Atom) -> Option<usize> {
