@@ -94,21 +94,19 @@ let g ((cam, pt) : real[] * real[]) : real[] = grad (fun x -> f (x, pt)) cam",
 ];
 
 /// Evaluator steps of one call.
-fn steps(program: &Program, name: &str, input: &Value, options: Options) -> Result<u64, Error> {
-    let program = program.clone().with_options(options);
+fn steps(program: &Program, name: &str, input: &Value) -> Result<u64, Error> {
     let function = program.function(name)?;
-    let mut evaluator = Evaluator::new(&program)?;
+    let mut evaluator = Evaluator::new(program)?;
     let argument = Argument::Value(input);
     let inputs: Vec<Input> = function.params().iter().map(|ty| Input { argument: &argument, ty }).collect();
     evaluator.apply(function.definition(), &inputs, function.result())?;
     Ok(evaluator.report().steps)
 }
 
-/// Evaluator steps of what `transform --itself --ad forward -O` prints for the gradient.
-fn optimised_forward(program: &Program, input: &Value) -> Result<u64, Error> {
-    let forward = Options { mode: Some(Mode::Forward), optimise: true, reassociate: true, ..Options::default() };
-    let text = program.clone().with_options(forward).function("g")?.expanded()?;
-    steps(&Program::from_source("optimised", &text)?, "g", input, Options::default())
+/// The gradient as `transform --itself` prints it: a program like any other.
+fn printed(program: &Program, mode: Mode, optimise: bool) -> Result<Program, Error> {
+    let options = Options { mode: Some(mode), optimise, reassociate: optimise, ..Options::default() };
+    Program::from_source("printed", &program.clone().with_options(options).function("g")?.expanded()?)
 }
 
 /// Seconds of one call of compiled code.
@@ -118,31 +116,43 @@ fn seconds(program: &Program, name: &str, input: &Value) -> Result<f64, Error> {
     Ok(program.function(name)?.measure(&[Argument::Value(input)], repeat)?.least().as_secs_f64())
 }
 
+/// What the gradient costs over the function: its steps and, where it compiles, its time.
+struct Ratio {
+    steps: f64,
+    time: Option<f64>,
+}
+
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.time {
+            Some(time) => write!(f, "{:.2} / {time:.2}", self.steps),
+            None => write!(f, "{:.2} / not compiled", self.steps),
+        }
+    }
+}
+
 pub fn micro() -> Result<(), Error> {
-    println!(
-        "| function | n | steps of f | n-fold forward | optimised forward | `vector` | `monadic` | native, time |"
-    );
+    println!("| function | n | steps of f | n-fold forward | optimised forward | `vector` | `monadic` | native |");
     println!("|---|---|---|---|---|---|---|---|");
     for workload in &WORKLOADS {
         let program = Program::from_source(workload.name, workload.text)?;
         let input = program.function("input")?.call(&[Value::Int(workload.n as i64)])?;
-        let primal = steps(&program, "f", &input, Options::default())?;
-        let ratio = |options: Options| -> Result<String, Error> {
-            Ok(format!("{:.1}", steps(&program, "g", &input, options)? as f64 / primal as f64))
-        };
-        let mode = |mode| Options { mode: Some(mode), ..Options::default() };
-        let optimised = optimised_forward(&program, &input)? as f64 / primal as f64;
-        let native = match (seconds(&program, "f", &input), seconds(&program, "g", &input)) {
-            (Ok(f), Ok(g)) => format!("{:.1}", g / f),
-            _ => "not compiled".to_string(),
+        let primal = steps(&program, "f", &input)?;
+        let primal_time = seconds(&program, "f", &input)?;
+        let ratio = |mode: Mode, optimise: bool| -> Result<Ratio, Error> {
+            let gradient = printed(&program, mode, optimise)?;
+            let time = seconds(&gradient, "g", &input).ok().map(|time| time / primal_time);
+            Ok(Ratio { steps: steps(&gradient, "g", &input)? as f64 / primal as f64, time })
         };
         println!(
-            "| {} | {} | {primal} | {} | {optimised:.2} | {} | {} | {native} |",
+            "| {} | {} | {primal} | {} | {} | {} | {} | {:.2} |",
             workload.name,
             workload.n,
-            ratio(mode(Mode::Forward))?,
-            ratio(mode(Mode::Vector))?,
-            ratio(mode(Mode::Monadic))?,
+            ratio(Mode::Forward, false)?,
+            ratio(Mode::Forward, true)?,
+            ratio(Mode::Vector, false)?,
+            ratio(Mode::Monadic, false)?,
+            seconds(&program, "g", &input)? / primal_time,
         );
     }
     Ok(())

@@ -58,7 +58,7 @@ fn places_loops_and_what_they_save() {
     assert!(gradient.contains("real[]\n"), "{gradient}");
     // Also if its length changes.
     let (_, gradient) = explained(&folder, "grow");
-    assert!(gradient.contains("saves of each iteration c: real[]\n") && !gradient.contains("heap"), "{gradient}");
+    assert!(gradient.contains("saves of each iteration b: real[]\n") && !gradient.contains("heap"), "{gradient}");
 }
 
 #[test]

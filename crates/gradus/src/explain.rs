@@ -38,7 +38,7 @@ impl Function {
     ///
     /// ```
     /// # fn main() -> Result<(), gradus::Error> {
-    /// let program = gradus::Program::from_source("power.gr", "let power x = ifold 9 (fun _ y -> y * x) 1.0")?;
+    /// let program = gradus::Program::from_source("power.gr", "let power x = ifold 1000 (fun _ y -> y * x) 1.0")?;
     /// let remarks = program.function("power")?.explain()?;
     /// assert_eq!((remarks[0].start.line, remarks[0].text.contains("a loop")), (1, true));
     /// # Ok(())
