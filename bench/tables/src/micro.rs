@@ -142,7 +142,11 @@ pub fn micro() -> Result<(), Error> {
         let ratio = |mode: Mode, optimise: bool| -> Result<Ratio, Error> {
             let gradient = printed(&program, mode, optimise)?;
             let time = seconds(&gradient, "g", &input).ok().map(|time| time / primal_time);
-            Ok(Ratio { steps: steps(&gradient, "g", &input)? as f64 / primal as f64, time })
+            let evaluated = match optimise {
+                true => gradient,
+                false => program.clone().with_options(Options { mode: Some(mode), ..Options::default() }),
+            };
+            Ok(Ratio { steps: steps(&evaluated, "g", &input)? as f64 / primal as f64, time })
         };
         println!(
             "| {} | {} | {primal} | {} | {} | {} | {} | {:.2} |",
