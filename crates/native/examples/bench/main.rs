@@ -18,21 +18,12 @@ use support::{entry, file, root};
 /// another, unless the pointer is null.
 type Hand = unsafe extern "C" fn(*const Slot, *mut f64) -> f64;
 
-#[repr(C)]
-struct Timespec {
-    seconds: i64,
-    nanoseconds: i64,
-}
-
-extern "C" {
-    fn clock_gettime(clock: i32, time: *mut Timespec) -> i32;
-}
-
-/// CPU time of this thread (Linux).
+/// CPU time of this thread, in nanoseconds.
 fn now() -> f64 {
-    let mut time = Timespec { seconds: 0, nanoseconds: 0 };
-    unsafe { clock_gettime(3, &mut time) };
-    time.seconds as f64 * 1e9 + time.nanoseconds as f64
+    match gradus_runtime::clock::cpu_time() {
+        Some(time) => time.as_secs_f64() * 1e9,
+        None => panic!("the system tells no CPU time of a thread"),
+    }
 }
 
 /// The least time of a run, in nanoseconds.

@@ -141,6 +141,25 @@ impl Sweep<'_> {
         });
     }
 
+    /// The adjoints of a loop's active state after its last iteration, each with its position and a variable for the way back. All
+    /// of the active state has one from the start, if only zero, since an earlier iteration may give it one.
+    pub(super) fn adjoint_state(
+        &mut self,
+        stmt: &Stmt,
+        carried: &[(Var, Atom)],
+        adjs: &[Option<Atom>],
+    ) -> Vec<(usize, Var, Atom)> {
+        let mut state = Vec::new();
+        for (i, (var, _)) in carried.iter().enumerate() {
+            if self.active.contains(var) {
+                let last = adjs.get(i).copied().flatten();
+                let last = last.unwrap_or_else(|| self.zeros_like(stmt.binds[i].into()));
+                state.push((i, Var::fresh(var.name.with("_adj"), last.ty()), last));
+            }
+        }
+        state
+    }
+
     pub(super) fn backward_loop(&mut self, stmt: Stmt, record: Record) {
         let adjs: Vec<Option<Atom>> = stmt.binds.iter().map(|v| self.take(*v)).collect();
         if !self.is_wanted(&stmt, &adjs) {
@@ -163,15 +182,7 @@ impl Sweep<'_> {
                 gradus_source::bug!("a loop was not recorded in the forward sweep")
             }
         };
-        // The active state has an adjoint from the start, if only zero, since an earlier iteration may give it one.
-        let mut state = Vec::new();
-        for (i, (var, _)) in carried.iter().enumerate() {
-            if self.active.contains(var) {
-                let last = adjs.get(i).copied().flatten();
-                let last = last.unwrap_or_else(|| self.zeros_like(stmt.binds[i].into()));
-                state.push((i, Var::fresh(var.name.with("_adj"), last.ty()), last));
-            }
-        }
+        let state = self.adjoint_state(&stmt, carried, &adjs);
         let params: Vec<Var> = index.into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();
         let free = outer_vars(body, &params);
         self.around(&free, |s| {

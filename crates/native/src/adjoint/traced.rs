@@ -207,14 +207,7 @@ impl Sweep<'_> {
             Op::While(l) => (&l.carried, &l.body, None, 1),
             _ => return,
         };
-        let mut state = Vec::new();
-        for (i, (var, _)) in carried.iter().enumerate() {
-            if self.active.contains(var) {
-                let last = adjs.get(i).copied().flatten();
-                let last = last.unwrap_or_else(|| self.zeros_like(stmt.binds[i].into()));
-                state.push((i, Var::fresh(var.name.with("_adj"), last.ty()), last));
-            }
-        }
+        let state = self.adjoint_state(&stmt, carried, &adjs);
         let params: Vec<Var> = index.into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();
         let free = outer_vars(body, &params);
         let Traced { trace, before, shape, mut records, mut results, mut emitted } = traced;
