@@ -184,7 +184,7 @@ static void gr_input_boxes(const gradus_slot *s, const gr_shape_info *shapes, gr
       blocks += info->field[k].rank > 0;
       size += info->field[k].rank ? 2 + info->field[k].rank : 1;
     }
-    gr_cell *c = gr_cell_new((int)tag, boxes, blocks, size, 0);
+    gr_cell *c = gr_cell_new(&gr_self, (int)tag, boxes, blocks, size, 0);
     for (int k = 0; k < info->fields; k++) {
       const gr_field *f = info->field + k;
       if (f->rank)
@@ -200,7 +200,7 @@ static void gr_input_boxes(const gradus_slot *s, const gr_shape_info *shapes, gr
     gr_read_array(words + s->dims[1], &what, rest, owner, made);
   else
     *box = gr_cell_at(made, s->dims[1]);
-  for (int64_t n = 0; n < s->dims[2]; n++) gr_drop_cell(made[order[n]]);
+  for (int64_t n = 0; n < s->dims[2]; n++) gr_drop_cell(&gr_self, made[order[n]]);
   free(shape);
   free(made);
 }

@@ -86,9 +86,16 @@ static __attribute__((noinline, cold)) void gr_look(int place) {
   gr_self.rest = rest - gr_self.fuel;
 }
 
+/* What a generated function knows its thread by: `self`, its first parameter. To look it up each time would be a call. */
+static inline gr_thread *gr_here(void) {
+  gr_thread *self = &gr_self;
+  __asm__("" : "+r"(self)); /* or the C compiler would know it and look it up after all */
+  return self;
+}
+
 /* Counts steps, and looks at the limits from time to time. */
 #define GR_STEPS(n, place) \
-  if (GR_RARE((gr_self.fuel -= (n)) < 0)) gr_look(place)
+  if (GR_RARE((self->fuel -= (n)) < 0)) gr_look(place)
 
 /* Sizes in units of 64 bytes are rounded up to m * 2^s with m from 5 to 8: four classes for each power of two. */
 static int64_t gr_class_of(uint64_t bytes) {
@@ -106,7 +113,7 @@ static uint64_t gr_class_bytes(int64_t c) {
 
 /* At the start of recursive functions: fails while there is still room to do so. */
 #define GR_CHECK_STACK(place) \
-  if (GR_RARE((char *)__builtin_frame_address(0) < gr_self.stack_end)) gr_fail((place) + GR_STACK)
+  if (GR_RARE((char *)__builtin_frame_address(0) < self->stack_end)) gr_fail((place) + GR_STACK)
 
 static void *gr_allocate(int64_t bytes, gr_block **owner, int place) {
   gr_thread *self = &gr_self;
@@ -173,8 +180,7 @@ static __attribute__((noinline)) void gr_more_cells(int64_t bytes, int place) {
   self->cell_end = self->cell_at + next->bytes;
 }
 
-static inline gr_cell *gr_cell_new(int tag, int boxes, int blocks, int words, int place) {
-  gr_thread *self = &gr_self;
+static inline gr_cell *gr_cell_new(gr_thread *self, int tag, int boxes, int blocks, int words, int place) {
   gr_cell *c;
   if (words < GR_SMALL_CELL && self->cells[words]) {
     c = self->cells[words];
@@ -221,8 +227,7 @@ static inline gr_cell *gr_let_go(gr_cell *c, gr_cell *todo) {
   return todo;
 }
 
-static __attribute__((noinline)) void gr_free_cells(gr_cell *todo) {
-  gr_thread *self = &gr_self;
+static __attribute__((noinline)) void gr_free_cells(gr_thread *self, gr_cell *todo) {
   while (todo) {
     gr_cell *c = todo;
     todo = (gr_cell *)c->holders;
@@ -242,15 +247,15 @@ static __attribute__((noinline)) void gr_free_cells(gr_cell *todo) {
   }
 }
 
-static inline void gr_drop_cell(gr_cell *c) {
+static inline void gr_drop_cell(gr_thread *self, gr_cell *c) {
   gr_cell *last = gr_let_go(c, 0);
-  if (last) gr_free_cells(last);
+  if (last) gr_free_cells(self, last);
 }
 
 static __attribute__((noinline)) void gr_free_boxes(gr_block *b) {
   gr_cell **elements = (gr_cell **)(b + 1), *todo = 0;
   for (int64_t i = 0; i < b->boxes; i++) todo = gr_let_go(elements[i], todo);
-  gr_free_cells(todo);
+  gr_free_cells(&gr_self, todo);
   gr_free(b);
 }
 
@@ -264,14 +269,14 @@ static inline void gr_drop(gr_block *b) {
 }
 
 /* Puts a box that is held by the caller in the place of another one. */
-static inline void gr_put(gr_cell **place, gr_cell *c) {
+static inline void gr_put(gr_thread *self, gr_cell **place, gr_cell *c) {
   gr_cell *old = *place;
   *place = c;
-  gr_drop_cell(old);
+  gr_drop_cell(self, old);
 }
 
-static inline __attribute__((unused)) void gr_put_all(gr_cell **to, gr_cell *const *from, int64_t count) {
-  for (int64_t k = 0; k < count; k++) gr_put(to + k, gr_hold_cell(from[k]));
+static inline __attribute__((unused)) void gr_put_all(gr_thread *self, gr_cell **to, gr_cell *const *from, int64_t count) {
+  for (int64_t k = 0; k < count; k++) gr_put(self, to + k, gr_hold_cell(from[k]));
 }
 
 static inline int gr_sole(const gr_block *b) { return b && b->holders == 1; }
@@ -356,7 +361,7 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
   static inline __attribute__((unused)) NAME NAME##_copy(NAME a, int place) {                     \
     NAME c = a;                                                                                   \
     NAME##_new(&c, place);                                                                        \
-    gr_put_all(c.p, a.p, gr_size(a.d, RANK, 1));                                                  \
+    gr_put_all(&gr_self, c.p, a.p, gr_size(a.d, RANK, 1));                                        \
     return c;                                                                                     \
   }                                                                                               \
   static inline __attribute__((unused)) NAME NAME##_own(NAME a, int place) {                      \

@@ -236,7 +236,7 @@ impl Emitter<'_> {
             } else if adds {
                 self.merge(&place, &value_text, ty.shape());
             } else {
-                self.line(&format!("gr_put(&{place}, gr_hold_cell({value_text}));"));
+                self.line(&format!("gr_put(self, &{place}, gr_hold_cell({value_text}));"));
             }
             return;
         }
@@ -249,7 +249,7 @@ impl Emitter<'_> {
                 self.merge(&format!("{target}.p[{offset} + k]"), &format!("{value_text}.p[k]"), ty.shape());
                 self.line("}");
             } else {
-                self.line(&format!("gr_put_all({target}.p + {offset}, {value_text}.p, {count});"));
+                self.line(&format!("gr_put_all(self, {target}.p + {offset}, {value_text}.p, {count});"));
             }
             return;
         }

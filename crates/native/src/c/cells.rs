@@ -68,7 +68,7 @@ impl Emitter<'_> {
         if ty.is_array() {
             self.line(&format!("gr_drop({text}.b);"));
         } else {
-            self.line(&format!("gr_drop_cell({text});"));
+            self.line(&format!("gr_drop_cell(self, {text});"));
         }
     }
 
@@ -99,7 +99,7 @@ impl Emitter<'_> {
         let layout = CellLayout::of(&types);
         let CellLayout { boxes, blocks, words, .. } = layout;
         let place = self.place(span);
-        self.line(&format!("gr_cell *{name} = gr_cell_new({tag}, {boxes}, {blocks}, {words}, {place});"));
+        self.line(&format!("gr_cell *{name} = gr_cell_new(self, {tag}, {boxes}, {blocks}, {words}, {place});"));
         for ((field, ty), place) in fields.iter().zip(&types).zip(&layout.places) {
             let text = self.take(*field, ownership);
             let Place { at, rest } = *place;
@@ -147,7 +147,9 @@ impl Emitter<'_> {
         let merge = shape.and_then(|s| self.module.shape(s).merge);
         let Some(merge) = merge else { gradus_source::bug!("boxes are added that have no sum") };
         let function = self.function_name(merge);
-        self.line(&format!("{{ gr_cell *sum; {function}({place}, {value}, &sum); gr_put(&{place}, sum); }}"));
+        self.line(&format!(
+            "{{ gr_cell *sum; {function}(self, {place}, {value}, &sum); gr_put(self, &{place}, sum); }}"
+        ));
     }
 }
 

@@ -151,10 +151,10 @@ impl Emitter<'_> {
         format!("gr_{}_{}", id.0, self.module.function(id).name)
     }
 
-    /// Parameters are borrowed; results are written through pointers and belong to the caller.
+    /// The thread comes first. Parameters are borrowed; results are written through pointers and belong to the caller.
     fn signature(&mut self, id: FunctionId) -> String {
         let function = self.module.function(id);
-        let mut params = Vec::new();
+        let mut params = vec!["gr_thread *self".to_string()];
         for param in &function.params {
             let (ty, name) = (self.ty(param.ty), self.name(*param));
             let mut pointer = "";
@@ -167,8 +167,7 @@ impl Emitter<'_> {
         for (i, result) in function.results.iter().enumerate() {
             params.push(format!("{} *result_{i}", self.ty(*result)));
         }
-        let list = if params.is_empty() { "void".to_string() } else { params.join(", ") };
-        format!("static void {}({list})", self.function_name(id))
+        format!("static void {}({})", self.function_name(id), params.join(", "))
     }
 
     fn function(&mut self, id: FunctionId) {
@@ -188,7 +187,7 @@ impl Emitter<'_> {
     }
 
     pub(super) fn call(&mut self, id: FunctionId, args: &[Atom], binds: &[Var]) {
-        let mut list = Vec::new();
+        let mut list = vec!["self".to_string()];
         for arg in args {
             let text = self.atom(*arg);
             let own_sum = |v: Var| v.ty.accumulator && v.ty.rank == 0 && !self.pointers.contains(&v);
@@ -207,7 +206,7 @@ impl Emitter<'_> {
         let function = self.module.function(id);
         self.line(&format!("\nint {name}(const gradus_slot *in, gradus_slot *out) {{"));
         self.depth += 1;
-        let (mut args, mut inputs) = (Vec::new(), Vec::new());
+        let (mut args, mut inputs) = (vec!["self".to_string()], Vec::new());
         for (i, param) in function.params.iter().enumerate() {
             let ty = self.ty(param.ty);
             args.push(match (param.ty.rank, param.ty.scalar) {
@@ -226,6 +225,7 @@ impl Emitter<'_> {
             self.line(&format!("{ty} result_{i};"));
             args.push(format!("&result_{i}"));
         }
+        self.line("gr_thread *self = gr_here();");
         let heap = !self.module.shapes.is_empty();
         if heap || recursion::can_fail(self.module, id) {
             self.line("jmp_buf failure;");

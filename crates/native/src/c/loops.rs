@@ -168,7 +168,7 @@ impl Emitter<'_> {
         let bytes = format!("gr_size(row_{name}.d, {rank}, sizeof *row_{name}.p)");
         if is_box(array.ty) {
             let count = format!("gr_size(row_{name}.d, {rank}, 1)");
-            self.line(&format!("gr_put_all({name}.p + {index} * {count}, row_{name}.p, {count});"));
+            self.line(&format!("gr_put_all(self, {name}.p + {index} * {count}, row_{name}.p, {count});"));
         } else {
             self.line(&format!("memcpy((char *){name}.p + {index} * {bytes}, row_{name}.p, (size_t){bytes});"));
         }
