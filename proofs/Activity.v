@@ -39,7 +39,7 @@ Fixpoint prn {G H t} (e : tm G t) : pren G H -> option (tm H t) :=
   | tlit _ m x => fun _ => Some (tlit H m x)
   | tprim1 p a => fun r => option_map (fun a => tprim1 p a) (prn a r)
   | tprim2 p a b => fun r => map2 (fun a b => tprim2 p a b) (prn a r) (prn b r)
-  | tpowi a b => fun r => map2 (fun a b => tpowi a b) (prn a r) (prn b r)
+  | tprimi p a b => fun r => map2 (fun a b => tprimi p a b) (prn a r) (prn b r)
   | tcmp c a b => fun r => map2 (fun a b => tcmp c a b) (prn a r) (prn b r)
   | tround k a => fun r => option_map (fun a => tround k a) (prn a r)
   | treal a => fun r => option_map (fun a => treal a) (prn a r)
@@ -139,7 +139,7 @@ Fixpoint active {G t} (n : nat) (e : tm G t) : bool :=
   | top0 _ _ | tlit _ _ _ => false
   | tlam b => active (S n) b
   | tfix b => active (S (S n)) b
-  | tapp a b | top2 _ a b | tprim2 _ a b | tpowi a b | tcmp _ a b | tdot a b => if active n a then true else active n b
+  | tapp a b | top2 _ a b | tprim2 _ a b | tprimi _ a b | tcmp _ a b | tdot a b => if active n a then true else active n b
   | tlet a b | tbuild a b => if active n a then true else active (S n) b
   | tmap b a => if active n a then true else active (S n) b
   | tcase s a b => if active n s then true else if active (S n) a then true else active (S n) b

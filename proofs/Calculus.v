@@ -3,7 +3,7 @@
    sums, products and unary functions, so the chain rule does the rest. *)
 From Coq Require Import Reals List Lia Lra ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language Primitive.
+Require Import Language Special Primitive.
 Import ListNotations.
 Set Implicit Arguments.
 Unset Asymmetric Patterns.
@@ -16,6 +16,36 @@ Lemma open_neg : forall x, x < 0 -> locally x (fun y => y < 0).
 Proof. intros x H. exact (open_lt 0 x H). Qed.
 Lemma open_nz : forall x, x <> 0 -> locally x (fun y => y <> 0).
 Proof. intros x H. exact (open_neq 0 x H). Qed.
+
+(* ---- away from the integers ------------------------------------------------------------- *)
+Lemma Int_part_spec : forall x z, IZR z <= x < IZR z + 1 -> Int_part x = z.
+Proof. intros x z H. unfold Int_part. rewrite <- (tech_up x (z + 1)); [lia| |]; rewrite plus_IZR; lra. Qed.
+Lemma Int_part_open : forall x, frac_part x <> 0 ->
+  locally x (fun y => Int_part y = Int_part x /\ frac_part y <> 0).
+Proof.
+  intros x H. destruct (base_fp x) as [H1 H2]. unfold frac_part in *.
+  assert (locally x (fun y => 0 < y - IZR (Int_part x))) as L1.
+  { apply (@continuous_minus R_UniformSpace R_AbsRing R_NormedModule (fun y => y) (fun _ => IZR (Int_part x)) x (continuous_id x) (continuous_const _ x)).
+    apply open_pos. unfold minus, plus, opp; simpl. lra. }
+  assert (locally x (fun y => y - IZR (Int_part x) < 1)) as L2.
+  { apply (@continuous_minus R_UniformSpace R_AbsRing R_NormedModule (fun y => y) (fun _ => IZR (Int_part x)) x (continuous_id x) (continuous_const _ x) (fun z => z < 1)).
+    apply (open_lt 1). unfold minus, plus, opp; simpl. lra. }
+  generalize (filter_and _ _ L1 L2). apply filter_imp. intros y [A B].
+  assert (Int_part y = Int_part x) as E by (apply Int_part_spec; lra). rewrite E. split; [auto|lra].
+Qed.
+Lemma regular_open : forall x, regular x = true -> locally x (fun y => regular y = true).
+Proof.
+  intros x H. unfold regular in *. apply Bool.orb_true_iff in H as [H|H].
+  - apply pos_true, open_pos in H. revert H. apply filter_imp. intros y Hy. apply Bool.orb_true_iff. left. now apply pos_true.
+  - apply nz_true, Int_part_open in H. revert H. apply filter_imp. intros y [_ Hy]. apply Bool.orb_true_iff. right. now apply nz_true.
+Qed.
+Lemma regular_nopole : forall x, regular x = true -> nopole x.
+Proof.
+  intros x H n Hn. unfold regular in H. apply Bool.orb_true_iff in H as [H|H].
+  - apply pos_true in H. pose proof (pos_INR n). lra.
+  - apply nz_true in H. apply H. assert (x = IZR (- Z.of_nat n)) as -> by (rewrite opp_IZR, <- INR_IZR_INZ; lra).
+    unfold frac_part. rewrite (@Int_part_spec _ (- Z.of_nat n)); lra.
+Qed.
 
 Section Maps.
 Variable U : NormedModule R_AbsRing.
@@ -64,6 +94,7 @@ Proof.
   - apply Hp with (f := fun x => 1 - x * x); auto. apply (@ex_derive_continuous R_AbsRing R_NormedModule). auto_derive; auto.
   - apply Hp with (f := fun x => 1 + x); auto. apply (@ex_derive_continuous R_AbsRing R_NormedModule). auto_derive; auto.
   - apply Hn with (f := fun x => x); auto. apply continuous_id.
+  - apply regular_open, H.
 Qed.
 Lemma cosh_pos : forall x, 0 < cosh x.
 Proof. intros x. unfold cosh. pose proof (exp_pos x). pose proof (exp_pos (- x)). lra. Qed.
@@ -98,6 +129,8 @@ Proof.
       try apply @is_derive_id; unfold one; simpl.
     + rewrite sign_eq_m1 by auto. ring.
     + rewrite sign_eq_1 by auto. ring.
+  - evar_last; [apply is_derive_scal, bell_derive|]. reflexivity.
+  - apply lgamma_derive. generalize (regular_open _ H). apply filter_imp. exact regular_nopole.
 Qed.
 Lemma powerRZ_derive : forall x k, okpowi x k = true -> is_derive (fun x => powerRZ x k) x (dpowiR x k).
 Proof.
@@ -125,6 +158,16 @@ Proof.
   intros x k H. unfold okpowi in *. destruct (0 <=? k)%Z; simpl in *.
   - apply filter_forall. reflexivity.
   - apply nz_true, open_nz in H. revert H. apply filter_imp. intros y Hy. now apply nz_true.
+Qed.
+
+Lemma primi_derive : forall p x k, oki p x k = true -> is_derive (fun x => semi p x k) x (diR p x k).
+Proof.
+  intros [|] x k H; [exact (powerRZ_derive _ _ H)|]. apply Bool.andb_true_iff in H as [_ H].
+  apply polygamma_derive. generalize (regular_open _ H). apply filter_imp. exact regular_nopole.
+Qed.
+Lemma primi_open : forall p x k, oki p x k = true -> locally x (fun y => oki p y k = true).
+Proof.
+  intros [|] x k H; [exact (powi_open _ _ H)|]. cbn [oki] in *. destruct (0 <=? k)%Z; [|discriminate]. exact (regular_open _ H).
 Qed.
 
 (* ---- binary primitives --------------------------------------------------------------- *)
@@ -241,21 +284,6 @@ Qed.
 End Binary.
 
 (* ---- rounding: locally constant away from the jumps ------------------------------------ *)
-Lemma Int_part_spec : forall x z, IZR z <= x < IZR z + 1 -> Int_part x = z.
-Proof. intros x z H. unfold Int_part. rewrite <- (tech_up x (z + 1)); [lia| |]; rewrite plus_IZR; lra. Qed.
-Lemma Int_part_open : forall x, frac_part x <> 0 ->
-  locally x (fun y => Int_part y = Int_part x /\ frac_part y <> 0).
-Proof.
-  intros x H. destruct (base_fp x) as [H1 H2]. unfold frac_part in *.
-  assert (locally x (fun y => 0 < y - IZR (Int_part x))) as L1.
-  { apply (@continuous_minus R_UniformSpace R_AbsRing R_NormedModule (fun y => y) (fun _ => IZR (Int_part x)) x (continuous_id x) (continuous_const _ x)).
-    apply open_pos. unfold minus, plus, opp; simpl. lra. }
-  assert (locally x (fun y => y - IZR (Int_part x) < 1)) as L2.
-  { apply (@continuous_minus R_UniformSpace R_AbsRing R_NormedModule (fun y => y) (fun _ => IZR (Int_part x)) x (continuous_id x) (continuous_const _ x) (fun z => z < 1)).
-    apply (open_lt 1). unfold minus, plus, opp; simpl. lra. }
-  generalize (filter_and _ _ L1 L2). apply filter_imp. intros y [A B].
-  assert (Int_part y = Int_part x) as E by (apply Int_part_spec; lra). rewrite E. split; [auto|lra].
-Qed.
 Lemma frac_opp : forall x, frac_part x <> 0 -> frac_part (- x) <> 0.
 Proof.
   intros x H. destruct (base_fp x) as [H1 H2]. unfold frac_part in *.

@@ -58,7 +58,7 @@ Fixpoint lower (d : nat) (r : raw) : raw :=
   | Rgather a i => Rgather (lower d a) (lower d i) | Rintop o a b => Rintop o (lower d a) (lower d b) | Rintcmp c a b => Rintcmp c (lower d a) (lower d b)
   | Rset a i v => Rset (lower d a) (lower d i) (lower d v) | Rloop n z b => Rloop (lower d n) (lower d z) (lower (S (S d)) b)
   | Rbuild n b => Rbuild (lower d n) (lower (S d) b) | Rmap b a => Rmap (lower (S d) b) (lower d a) | Rfold b z a => Rfold (lower (S (S d)) b) (lower d z) (lower d a)
-  | Rlit m e => Rlit m e | Rprim1 p a => Rprim1 p (lower d a) | Rprim2 p a b => Rprim2 p (lower d a) (lower d b) | Rpowi a n => Rpowi (lower d a) (lower d n)
+  | Rlit m e => Rlit m e | Rprim1 p a => Rprim1 p (lower d a) | Rprim2 p a b => Rprim2 p (lower d a) (lower d b) | Rprimi p a n => Rprimi p (lower d a) (lower d n)
   | Rcmp c a b => Rcmp c (lower d a) (lower d b) | Rround k a => Rround k (lower d a) | Rreal a => Rreal (lower d a) | Rsum a => Rsum (lower d a)
   | Rdot a b => Rdot (lower d a) (lower d b)
   end.
@@ -144,8 +144,8 @@ Definition instance_of (n : name) (G : list ty) (r : raw) : option (instance G) 
   | Neg_quotient, Rprim2 _ (Rprim1 _ a) b => real2 a b (fun a b => lawful (neg_quotient a b))
   | Neg_quotient_r, Rprim2 _ a (Rprim1 _ b) => real2 a b (fun a b => lawful (neg_quotient_r a b))
   | Double, Rprim2 _ a _ => being TR a (fun a => lawful (double a))
-  | Power_one, Rpowi a _ => being TR a (fun a => lawful (power_one a))
-  | Power_zero, Rpowi a _ => being TR a (fun a => lawful (power_zero a))
+  | Power_one, Rprimi _ a _ => being TR a (fun a => lawful (power_one a))
+  | Power_zero, Rprimi _ a _ => being TR a (fun a => lawful (power_zero a))
   | Square, Rprim2 _ a _ => being TR a (fun a => lawful (square a))
   | Zero_sub, Rprim2 _ _ a => being TR a (fun a => lawful (zero_sub a))
   | Zero_div, Rprim2 _ _ a => being TR a (fun a => lawful (zero_div a))
@@ -249,7 +249,7 @@ Fixpoint there (n : name) (p : list nat) {G t} (e : tm G t) {struct e} : option 
         | _ => option_map (fun a => tfold b z a) (there n p a) end
     | tprim1 q a => option_map (fun a => tprim1 q a) (there n p a)
     | tprim2 q a b => match i with O => option_map (fun a => tprim2 q a b) (there n p a) | _ => option_map (fun b => tprim2 q a b) (there n p b) end
-    | tpowi a b => match i with O => option_map (fun a => tpowi a b) (there n p a) | _ => option_map (fun b => tpowi a b) (there n p b) end
+    | tprimi q a b => match i with O => option_map (fun a => tprimi q a b) (there n p a) | _ => option_map (fun b => tprimi q a b) (there n p b) end
     | tcmp q a b => match i with O => option_map (fun a => tcmp q a b) (there n p a) | _ => option_map (fun b => tcmp q a b) (there n p b) end
     | tround q a => option_map (fun a => tround q a) (there n p a)
     | treal a => option_map (fun a => treal a) (there n p a)
@@ -278,7 +278,7 @@ Proof.
   - destruct i as [|[|i]]; [part IHe1|part IHe2|part IHe3]; apply rw_fold; auto using rw_refl.
   - part IHe. now apply rw_prim1.
   - destruct i; [part IHe1|part IHe2]; apply rw_prim2; auto using rw_refl.
-  - destruct i; [part IHe1|part IHe2]; apply rw_powi; auto using rw_refl.
+  - destruct i; [part IHe1|part IHe2]; apply rw_primi; auto using rw_refl.
   - destruct i; [part IHe1|part IHe2]; apply rw_cmp; auto using rw_refl.
   - part IHe. now apply rw_round.
   - part IHe. now apply rw_real.

@@ -12,7 +12,7 @@ Inductive raw : Type :=
 | Rpair (a b : raw) | Rget (a i : raw) | Rcons (x l : raw) | Rsnoc (l x : raw) | Rnode (x ts : raw) | Rzip (a b : raw) | Rgather (a i : raw)
 | Rintop (o : intop) (a b : raw) | Rintcmp (c : comparator) (a b : raw) | Rset (a i v : raw)
 | Rloop (n z b : raw) | Rbuild (n b : raw) | Rmap (b a : raw) | Rfold (b z a : raw)
-| Rlit (m e : Z) | Rprim1 (p : prim1) (a : raw) | Rprim2 (p : prim2) (a b : raw) | Rpowi (a n : raw) | Rcmp (c : comparator) (a b : raw)
+| Rlit (m e : Z) | Rprim1 (p : prim1) (a : raw) | Rprim2 (p : prim2) (a b : raw) | Rprimi (p : primi) (a n : raw) | Rcmp (c : comparator) (a b : raw)
 | Rround (k : rounding) (a : raw) | Rreal (a : raw) | Rsum (a : raw) | Rdot (a b : raw).
 
 Definition ty_dec : forall a b : ty, {a = b} + {a <> b}.
@@ -98,7 +98,7 @@ Fixpoint infer (G : list ty) (r : raw) : option (typed G) :=
   | Rlit m e => pk (tlit G m e)
   | Rprim1 p a => with1 (infer G a) (fun a : tm G TR => tprim1 p a)
   | Rprim2 p a b => with2 (infer G a) (infer G b) (fun (a : tm G TR) (b : tm G TR) => tprim2 p a b)
-  | Rpowi a n => with2 (infer G a) (infer G n) (fun (a : tm G TR) (n : tm G TI) => tpowi a n)
+  | Rprimi p a n => with2 (infer G a) (infer G n) (fun (a : tm G TR) (n : tm G TI) => tprimi p a n)
   | Rcmp c a b => with2 (infer G a) (infer G b) (fun (a : tm G TR) (b : tm G TR) => tcmp c a b)
   | Rround k a => with1 (infer G a) (fun a : tm G TR => tround k a)
   | Rreal a => with1 (infer G a) (fun a : tm G TI => treal a)
@@ -136,7 +136,7 @@ Fixpoint erase {G t} (e : tm G t) : raw :=
   | tlit _ m x => Rlit m x
   | tprim1 p a => Rprim1 p (erase a)
   | tprim2 p a b => Rprim2 p (erase a) (erase b)
-  | tpowi a n => Rpowi (erase a) (erase n)
+  | tprimi p a n => Rprimi p (erase a) (erase n)
   | tcmp c a b => Rcmp c (erase a) (erase b)
   | tround k a => Rround k (erase a)
   | treal a => Rreal (erase a)

@@ -31,11 +31,12 @@ Arguments Pop {t G s} _.
 (* ---- primitives (their mathematics is in Primitive.v) ---------------------- *)
 Inductive prim1 : Set :=
 | PNeg | PExp | PLog | PSqrt | PSin | PCos | PTan | PAsin | PAcos | PAtan
-| PSinh | PCosh | PTanh | PLog1p | PExpm1 | PAbs.
+| PSinh | PCosh | PTanh | PLog1p | PExpm1 | PAbs | PErf | PLgamma.
 Inductive prim2 : Set := PAdd | PSub | PMul | PDiv | PPow | PAtan2 | PMax | PMin.
+Inductive primi : Set := PPowi | PPolygamma.                  (* indexed by an integer *)
 Inductive rounding : Set := Floor | Round | Truncate.
 Inductive comparator : Set := CLt | CLe | CEq.
-Inductive intop : Set := IAdd | ISub | IMul | IDiv | IMod | IMax | IMin.
+Inductive intop : Set := IAdd | ISub | IMul | IDiv | IMod | IMax | IMin | IPow.
 
 (* ---- operations that only move data ----------------------------------------- *)
 Inductive op0 : ty -> Type :=
@@ -80,7 +81,7 @@ Inductive tm : list ty -> ty -> Type :=
 | tlit : forall G, Z -> Z -> tm G TR                        (* m * 2^e: every finite float, exactly *)
 | tprim1 : forall G, prim1 -> tm G TR -> tm G TR
 | tprim2 : forall G, prim2 -> tm G TR -> tm G TR -> tm G TR
-| tpowi : forall G, tm G TR -> tm G TI -> tm G TR           (* integer power *)
+| tprimi : forall G, primi -> tm G TR -> tm G TI -> tm G TR
 | tcmp : forall G, comparator -> tm G TR -> tm G TR -> tm G TB
 | tround : forall G, rounding -> tm G TR -> tm G TI
 | treal : forall G, tm G TI -> tm G TR
@@ -149,7 +150,7 @@ Record ops : Type := {
   o_real : Z -> X;
   o_prim1 : prim1 -> X -> X;  o_ok1 : prim1 -> X -> bool;
   o_prim2 : prim2 -> X -> X -> X;  o_ok2 : prim2 -> X -> X -> bool;
-  o_powi : X -> Z -> X;  o_okpowi : X -> Z -> bool;
+  o_primi : primi -> X -> Z -> X;  o_oki : primi -> X -> Z -> bool;
   o_cmp : X -> X -> comparison;
   o_round : rounding -> X -> Z;  o_okround : rounding -> X -> bool }.
 
@@ -163,6 +164,7 @@ Definition intopv (o : intop) (x y : Z) : M Z :=
   | IDiv => if Z.eqb y 0 then None else ret (Z.quot x y)
   | IMod => if Z.eqb y 0 then None else ret (Z.rem x y)
   | IMax => ret (Z.max x y) | IMin => ret (Z.min x y)
+  | IPow => if Z.ltb y 0 then None else ret (Z.pow x y)
   end%Z.
 Definition mget {A} (l : list A) (i : Z) : M A :=
   if (i <? 0)%Z then None else
@@ -243,8 +245,8 @@ Fixpoint ev {G t} (e : tm G t) : env G -> M (den t) :=
   | tprim1 p a => fun r => tick (bind (ev a r) (fun x => guard (o_ok1 O p x) (o_prim1 O p x)))
   | tprim2 p a b => fun r => tick (bind (ev a r) (fun x => bind (ev b r) (fun y =>
         guard (o_ok2 O p x y) (o_prim2 O p x y))))
-  | tpowi a n => fun r => tick (bind (ev a r) (fun x => bind (ev n r) (fun k =>
-        guard (o_okpowi O x k) (o_powi O x k))))
+  | tprimi p a n => fun r => tick (bind (ev a r) (fun x => bind (ev n r) (fun k =>
+        guard (o_oki O p x k) (o_primi O p x k))))
   | tcmp c a b => fun r => tick (bind (ev a r) (fun x => bind (ev b r) (fun y =>
         guard (negb (tie (o_cmp O x y))) (boolv (decide c (o_cmp O x y))))))
   | tround k a => fun r => tick (bind (ev a r) (fun x => guard (o_okround O k x) (o_round O k x)))
@@ -280,6 +282,7 @@ Notation tadd a b := (tprim2 PAdd a b).
 Notation tsub a b := (tprim2 PSub a b).
 Notation tmul a b := (tprim2 PMul a b).
 Notation tdiv a b := (tprim2 PDiv a b).
+Notation tpowi a n := (tprimi PPowi a n).
 (* a two-argument let that needs no weakening of its second argument *)
 Definition let2 {G a b c} (x : tm G a) (y : tm G b) (body : tm (b :: a :: G) c) : tm G c :=
   tapp (tapp (tlam (tlam body)) x) y.

@@ -88,9 +88,9 @@ Ltac unify_runs := repeat match goal with
   | H : ev RO fuel _ _ = Some (_, ?n, _) |- _ => lazymatch goal with P : 1 <= n |- _ => fail | _ => pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H) end
   end.
 Ltac count := repeat rewrite ?nz_opp, ?nz_mult; repeat match goal with |- context [nz ?x] => destruct (nz x) end; simpl; lia.
-Ltac value := cbn [o_prim1 o_prim2 o_powi o_lit RO sem1 sem2 litR].
+Ltac value := cbn [o_prim1 o_prim2 o_primi o_lit RO sem1 sem2 semi litR].
 Ltac solve_law := unify_runs; repeat match goal with H : ev RO fuel ?a _ = Some _ |- context [ev RO fuel ?a _] => rewrite H end;
-  cbn [tick bind ret guard intopv o_ok1 o_ok2 o_okpowi RO ok1 ok2]; unfold guard; eexists _, _;
+  cbn [tick bind ret guard intopv o_ok1 o_ok2 o_oki RO ok1 ok2 oki]; unfold guard; eexists _, _;
   (split; [refine (f_equal (fun v => Some (v, _, _)) _); value|split; [simpl; lia|cbn [negb orb andb]; count]]).
 Theorem law_sound : forall G t (e e' : tm G t), law e e' -> improves_by fuel 0 e e'.
 Proof.

@@ -60,8 +60,8 @@ Definition dprim1 {G} (p : prim1) : tm (D TR :: G) (D TR) :=
 Definition dprim2 {G} (p : prim2) : tm (D TR :: D TR :: G) (D TR) :=
   let c := d2t p (tfst v1) (tfst v0) in
   tpair (tprim2 p (tfst v1) (tfst v0)) (tg_add T (cscale (fst c) (tsnd v1)) (cscale (snd c) (tsnd v0))).
-Definition dpowi {G} : tm (TI :: D TR :: G) (D TR) :=
-  tpair (tpowi (tfst v1) v0) (tg_scale T (dpowit (tfst v1) v0) (tsnd v1)).
+Definition dprimi {G} (p : primi) : tm (TI :: D TR :: G) (D TR) :=
+  tpair (tprimi p (tfst v1) v0) (tg_scale T (dit p (tfst v1) v0) (tsnd v1)).
 Definition dsum {G} : tm (TArr (D TR) :: G) (D TR) :=
   tpair (tsum (tmap (tfst v0) v0)) (tfold (tg_add T v1 (tsnd v0)) (tg_zero T _) v0).
 Definition ddot {G} : tm (TArr (D TR) :: TArr (D TR) :: G) (D TR) :=
@@ -74,7 +74,7 @@ Definition dprim2l {G} (p : prim2) : tm (TR :: D TR :: G) (D TR) :=
   tpair (tprim2 p (tfst v1) v0) (cscale (fst (d2t p (tfst v1) v0)) (tsnd v1)).
 Definition dprim2r {G} (p : prim2) : tm (D TR :: TR :: G) (D TR) :=
   tpair (tprim2 p v1 (tfst v0)) (cscale (snd (d2t p v1 (tfst v0))) (tsnd v0)).
-Definition dpowi0 {G} : tm (TI :: TR :: G) (D TR) := tpair (tpowi v1 v0) (tg_zero T _).
+Definition dprimi0 {G} (p : primi) : tm (TI :: TR :: G) (D TR) := tpair (tprimi p v1 v0) (tg_zero T _).
 
 (* constant parts keep their text (Activity.v) *)
 Fixpoint same (t : ty) : option (D t = t) :=
@@ -128,7 +128,7 @@ Fixpoint DT {G t} (e : tm G t) : tm (map D G) (D t) :=
       | None, Some b => let2 (DT a) b (dprim2l p)
       | None, None => let2 (DT a) (DT b) (dprim2 p)
       end
-  | tpowi a n => match keeps a with Some a => let2 a (DT n) dpowi0 | None => let2 (DT a) (DT n) dpowi end
+  | tprimi p a n => match keeps a with Some a => let2 a (DT n) (dprimi0 p) | None => let2 (DT a) (DT n) (dprimi p) end
   | tcmp c a b => tcmp c (tfst (DT a)) (tfst (DT b))
   | tround k a => tround k (tfst (DT a))
   | treal a => tpair (treal (DT a)) (tg_zero T _)
@@ -396,19 +396,19 @@ Proof.
   - split; [reflexivity|]. eexists. split; [exact (prim2_diff p Hd Hd' Hok)|exact R3].
   - unfold KP in *. lia.
 Qed.
-Lemma E_powi : forall G (r : env R G) f g f' k, Real f g -> near (fun u => f' u = k) ->
-  Es (180 + 3 * KT) Real (fun u => guard (okpowi (f u) (f' u)) (powerRZ (f u) (f' u))) (evR (dpowi T) (k, (g, r))).
+Lemma E_primi : forall G (r : env R G) p f g f' k, Real f g -> near (fun u => f' u = k) ->
+  Es (180 + 3 * KT) Real (fun u => guard (oki p (f u) (f' u)) (semi p (f u) (f' u))) (evR (dprimi T p) (k, (g, r))).
 Proof.
-  intros G r f [x d] f' k (Hv & l & Hd & Hr) Hk. apply E_germ with (F := fun u => guard (okpowi (f u) k) (powerRZ (f u) k)).
+  intros G r p f [x d] f' k (Hv & l & Hd & Hr) Hk. apply E_germ with (F := fun u => guard (oki p (f u) k) (semi p (f u) k)).
   { revert Hk. apply near1. intros u ->. reflexivity. }
   intros a0 n0 H0. simpl in Hv, Hr. subst x. apply guard_inv in H0 as (Hok & _ & ->).
-  destruct (@powi_coef fuel (TI :: D T TR :: G) (tfst v1) v0 (k, ((f u0, d), r)) _ _ 2 1 Hok eq_refl eq_refl) as (n1 & E1 & B1).
+  destruct (@primi_coef fuel p (TI :: D T TR :: G) (tfst v1) v0 (k, ((f u0, d), r)) _ _ 2 1 Hok eq_refl eq_refl) as (n1 & E1 & B1).
   destruct (@rep_scale _ _ (tsnd v1) _ _ _ _ _ 2 E1 eq_refl Hr) as (g' & n2 & E2 & R2 & B2).
-  exists (fun u => powerRZ (f u) k), (powerRZ (f u0) k, g'). eexists. split; [|split; [|split]].
-  - generalize (diff_near Hd (powi_open _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  exists (fun u => semi p (f u) k), (semi p (f u0) k, g'). eexists. split; [|split; [|split]].
+  - generalize (diff_near Hd (primi_open _ _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
   - eapply pair_ev; [|exact E2]. simpl. unfold guard. rewrite Hok. reflexivity.
-  - split; [reflexivity|]. exists (fun q => dpowiR (f u0) k * l q)%R. split; [|exact R2].
-    apply diff_comp with (phi := fun x => powerRZ x k); auto. apply powerRZ_derive, Hok.
+  - split; [reflexivity|]. exists (fun q => diR p (f u0) k * l q)%R. split; [|exact R2].
+    apply diff_comp with (phi := fun x => semi p x k); auto. apply primi_derive, Hok.
   - unfold KP in *. lia.
 Qed.
 Lemma E_prim2l : forall G (r : env R G) p f g c, Real f g ->
@@ -437,14 +437,14 @@ Proof.
   - split; [reflexivity|]. eexists. split; [exact (prim2_diff p Hc Hd Hok)|]. cbv beta. rewrite Rmult_0_r, Rplus_0_l. exact R1.
   - unfold KP in *. lia.
 Qed.
-Lemma E_powi0 : forall G (r : env R G) c f' k, near (fun u => f' u = k) ->
-  Es (180 + 3 * KT) Real (fun u => guard (okpowi c (f' u)) (powerRZ c (f' u))) (evR (dpowi0 T) (k, (c, r))).
+Lemma E_primi0 : forall G (r : env R G) p c f' k, near (fun u => f' u = k) ->
+  Es (180 + 3 * KT) Real (fun u => guard (oki p c (f' u)) (semi p c (f' u))) (evR (dprimi0 T p) (k, (c, r))).
 Proof.
-  intros G r c f' k Hk. apply E_germ with (F := fun u => guard (okpowi c k) (powerRZ c k)).
+  intros G r p c f' k Hk. apply E_germ with (F := fun u => guard (oki p c k) (semi p c k)).
   { revert Hk. apply near1. intros u ->. reflexivity. }
   intros a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->).
   destruct (@rep_zero (TI :: TR :: G) (k, (c, r))) as (gz & nz & Ez & Rz & Bz).
-  exists (fun u => powerRZ c k), (powerRZ c k, gz). eexists. split; [|split; [|split]].
+  exists (fun u => semi p c k), (semi p c k, gz). eexists. split; [|split; [|split]].
   - apply always. intros u. unfold guard. now rewrite Hok.
   - eapply pair_ev; [|exact Ez]. simpl. unfold guard. rewrite Hok. reflexivity.
   - split; [reflexivity|]. exists (fun _ => 0%R). split; [apply diff_const|exact Rz].
@@ -741,13 +741,13 @@ Proof.
     eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [apply IHe1, HG|].
     intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply IHe2, HG|].
     intros f2 g2 H2. apply E_prim2; auto.
-  - (* integer power *) destruct (keeps T e1) as [e1'|] eqn:Hk1; rewrite let2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
-    { eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y))); [exact (@E_keeps _ TR _ _ _ _ HG Hk1)|].
-      intros f1 c H1. eapply E_bind with (H := fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)); [apply IHe2, HG|].
-      intros f2 k H2. eapply E_germ; [|apply (@E_powi0 _ g c f2 k H2)]. revert H1. apply near1. intros u ->. reflexivity. }
-    eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y))); [apply IHe1, HG|].
-    intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)); [apply IHe2, HG|].
-    intros f2 g2 H2. apply E_powi; auto.
+  - (* primitives with an integer *) destruct (keeps T e1) as [e1'|] eqn:Hk1; rewrite let2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
+    { eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [exact (@E_keeps _ TR _ _ _ _ HG Hk1)|].
+      intros f1 c H1. eapply E_bind with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [apply IHe2, HG|].
+      intros f2 k H2. eapply E_germ; [|apply (@E_primi0 _ g p c f2 k H2)]. revert H1. apply near1. intros u ->. reflexivity. }
+    eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [apply IHe1, HG|].
+    intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [apply IHe2, HG|].
+    intros f2 g2 H2. apply E_primi; auto.
   - (* comparison *) eapply E_germ; [apply always; reflexivity|]. cbn [ev].
     intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
     apply bind_inv in H0 as (y & m3 & m4 & H2 & H0 & ->).

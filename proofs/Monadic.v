@@ -121,8 +121,8 @@ Definition mprim1 {G} (p : prim1) : tm (MR :: G) (TM MR) :=
 Definition mprim2 {G} (p : prim2) : tm (MR :: MR :: G) (TM MR) :=
   let c := d2t p (tfst v1) (tfst v0) in
   mprim (dadd (cscale dlt (fst c) (tsnd v1)) (cscale dlt (snd c) (tsnd v0))) (tprim2 p (tfst v2) (tfst v1)).
-Definition mpowi {G} : tm (TI :: MR :: G) (TM MR) :=
-  mprim (dscale (dpowit (tfst v1) v0) (tsnd v1)) (tpowi (tfst v2) v1).
+Definition mprimi {G} (p : primi) : tm (TI :: MR :: G) (TM MR) :=
+  mprim (dscale (dit p (tfst v1) v0) (tsnd v1)) (tprimi p (tfst v2) v1).
 Definition msumT {G} : tm (TArr MR :: G) (TM MR) :=
   mprim (tfold (dadd v1 (tsnd v0)) dzero v0) (tsum (tmap (tfst v0) v1)).
 Definition mdotT {G} : tm (TArr MR :: TArr MR :: G) (TM MR) :=
@@ -158,10 +158,10 @@ Fixpoint BT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) * valued G t :=
   | tprim1 p a => let A := BT a in (mbind (fst A) (mprim1 p), mbind (snd A) (mpure (tprim1 p v0)))
   | tprim2 p a b => let A := BT a in let B := BT b in
       (mbind (fst A) (mbind (wk _ (fst B)) (mprim2 p)), mbind (snd A) (mbind (wk _ (snd B)) (mpure (tprim2 p v1 v0))))
-  | tpowi a n => let A := BT a in let N := fst (BT n) in
+  | tprimi p a n => let A := BT a in let N := fst (BT n) in
       (match keepsM a with
-       | Some a => mbind (mpure a) (mbind (wk _ N) (mpure (tpair (tpowi v1 v0) dzero)))
-       | None => mbind (fst A) (mbind (wk _ N) mpowi) end, mbind (snd A) (mbind (wk _ N) (mpure (tpowi v1 v0))))
+       | Some a => mbind (mpure a) (mbind (wk _ N) (mpure (tpair (tprimi p v1 v0) dzero)))
+       | None => mbind (fst A) (mbind (wk _ N) (mprimi p)) end, mbind (snd A) (mbind (wk _ N) (mpure (tprimi p v1 v0))))
   | tcmp c a b => both (mbind (snd (BT a)) (mbind (wk _ (snd (BT b))) (mpure (tcmp c v1 v0))))
   | tround k a => both (mbind (snd (BT a)) (mpure (tround k v0)))
   | treal a => let A := BT a in (mbind (fst A) (mpure (tpair (treal v0) dzero)), mbind (fst A) (mpure (treal v0)))
@@ -561,17 +561,17 @@ Proof.
   - unfold KP in *. lia.
   - unfold KS. lia.
 Qed.
-Lemma EK_powi : forall G (r : env R G) C f g f' k, RealM C f g -> near (fun u => f' u = k) ->
-  EKs 400 KS RealM C (fun u => guard (okpowi (f u) (f' u)) (powerRZ (f u) (f' u))) (run mpowi (k, (g, r))).
+Lemma EK_primi : forall G (r : env R G) p C f g f' k, RealM C f g -> near (fun u => f' u = k) ->
+  EKs 400 KS RealM C (fun u => guard (oki p (f u) (f' u)) (semi p (f u) (f' u))) (run (mprimi p) (k, (g, r))).
 Proof.
-  intros G r C f [x d] f' k (Hv & l & Hd & Hr) Hk. apply EK_germ with (F := fun u => guard (okpowi (f u) k) (powerRZ (f u) k)).
+  intros G r p C f [x d] f' k (Hv & l & Hd & Hr) Hk. apply EK_germ with (F := fun u => guard (oki p (f u) k) (semi p (f u) k)).
   { revert Hk. apply near1. intros u ->. reflexivity. }
   intros a0 n0 H0. simpl in Hv, Hr. subst x. pose proof H0 as H1. apply guard_inv in H1 as (Hok & _ & ->). revert a0 H0.
-  destruct (@powi_coef fuel (TI :: MR :: G) (tfst v1) v0 (k, ((f u0, d), r)) _ _ 2 1 Hok eq_refl eq_refl) as (n1 & E1 & B1).
+  destruct (@primi_coef fuel p (TI :: MR :: G) (tfst v1) v0 (k, ((f u0, d), r)) _ _ 2 1 Hok eq_refl eq_refl) as (n1 & E1 & B1).
   destruct (@scale_ev _ _ (tsnd v1) _ _ _ _ _ 1 _ 2 E1 eq_refl Hr) as (g' & n2 & E2 & R2 & B2).
-  intros a0 H0 Hw. eapply EK_push with (f := fun u => powerRZ (f u) k) (l := fun q => (dpowiR (f u0) k * l q)%R) (n := 0) (n2 := 4); [| |exact E2|exact R2| | | |exact H0|exact Hw].
-  - generalize (diff_near Hd (powi_open _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
-  - apply diff_comp with (phi := fun x => powerRZ x k); auto. apply powerRZ_derive, Hok.
+  intros a0 H0 Hw. eapply EK_push with (f := fun u => semi p (f u) k) (l := fun q => (diR p (f u0) k * l q)%R) (n := 0) (n2 := 4); [| |exact E2|exact R2| | | |exact H0|exact Hw].
+  - generalize (diff_near Hd (primi_open _ _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - apply diff_comp with (phi := fun x => semi p x k); auto. apply primi_derive, Hok.
   - simpl. unfold guard. rewrite Hok. reflexivity.
   - unfold KP in *. lia.
   - unfold KS. lia.
@@ -944,16 +944,16 @@ Proof.
   - simpl. unfold guard. rewrite Hok. reflexivity.
   - eexists. exact (prim2_diff p Hd Hd' Hok).
 Qed.
-Lemma EP_powi : forall G (r : env R G) C f v f' k, RealP C f v -> near (fun u => f' u = k) ->
-  EKs 13 0 RealP C (fun u => guard (okpowi (f u) (f' u)) (powerRZ (f u) (f' u))) (run (mpure (tpowi v1 v0)) (k, (v, r))).
+Lemma EP_primi : forall G (r : env R G) p C f v f' k, RealP C f v -> near (fun u => f' u = k) ->
+  EKs 13 0 RealP C (fun u => guard (oki p (f u) (f' u)) (semi p (f u) (f' u))) (run (mpure (tprimi p v1 v0)) (k, (v, r))).
 Proof.
-  intros G r C f v f' k (-> & l & Hd) Hk. apply EK_germ with (F := fun u => guard (okpowi (f u) k) (powerRZ (f u) k)).
+  intros G r p C f v f' k (-> & l & Hd) Hk. apply EK_germ with (F := fun u => guard (oki p (f u) k) (semi p (f u) k)).
   { revert Hk. apply near1. intros u ->. reflexivity. }
-  apply (@EP_guard (TI :: TR :: G)) with (n := 3) (f := fun u => powerRZ (f u) k). intros a0 n0 H0.
+  apply (@EP_guard (TI :: TR :: G)) with (n := 3) (f := fun u => semi p (f u) k). intros a0 n0 H0.
   apply guard_inv in H0 as (Hok & _ & ->). split; auto. split; [|split].
-  - generalize (diff_near Hd (powi_open _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - generalize (diff_near Hd (primi_open _ _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
   - simpl. unfold guard. rewrite Hok. reflexivity.
-  - eexists. apply diff_comp with (phi := fun x => powerRZ x k); eauto. apply powerRZ_derive, Hok.
+  - eexists. apply diff_comp with (phi := fun x => semi p x k); eauto. apply primi_derive, Hok.
 Qed.
 Lemma EP_const : forall G (r : env R G) C c (e : tm G TR) n, evR e r = Some (c, n, 0) ->
   EKs (n + 10) 0 RealP C (fun _ => ret c) (run (mpure e) r).
@@ -970,11 +970,11 @@ Proof.
   intros a0 n0 H0. rewrite (here L) in H0.
   exists (fun _ => a0), a0, n0. split; [revert L; apply near1; intros u ->; exact H0|split; [exact H0|split; [apply always; reflexivity|unfold KM; lia]]].
 Qed.
-Lemma EK_powi0 : forall G (r : env R G) C c k,
-  EKs 100 0 RealM C (fun _ => guard (okpowi c k) (powerRZ c k)) (run (mpure (tpair (tpowi v1 v0) dzero)) (k, (c, r))).
+Lemma EK_primi0 : forall G (r : env R G) p C c k,
+  EKs 100 0 RealM C (fun _ => guard (oki p c k) (semi p c k)) (run (mpure (tpair (tprimi p v1 v0) dzero)) (k, (c, r))).
 Proof.
-  intros G r C c k. apply (@EK_pure 100 0 (TI :: TR :: G) R MR RealM). intros a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->).
-  exists (fun _ => powerRZ c k), (powerRZ c k, enc DZero). eexists. split; [|split; [|split; [apply RealM_const|]]].
+  intros G r p C c k. apply (@EK_pure 100 0 (TI :: TR :: G) R MR RealM). intros a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->).
+  exists (fun _ => semi p c k), (semi p c k, enc DZero). eexists. split; [|split; [|split; [apply RealM_const|]]].
   - apply always. intros u. unfold guard. now rewrite Hok.
   - simpl. unfold guard. rewrite Hok. reflexivity.
   - lia.
@@ -1146,19 +1146,19 @@ Proof.
     { intros C f g HG. start. destruct (keepsM e1) as [e1'|] eqn:Hk1.
       { apply EK_tick with (F := fun u => bind _ _) (s := 10 + (100 + 20 + 20)) (z := 0); try (unfold KM, KS; lia).
         apply (@EK_bind_s 10 (100 + 20) 0 R TR MR R (fun _ (F : U -> R) v => near (fun u => F u = v)) RealM C (fun u => evR e1 (f u))
-          (fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y)))); [exact (@EK_keeps _ TR _ _ C _ _ HG Hk1)|]. intros L f1 c H1.
-        apply (@EK_bind 100 0 Z TI MR R (VK TI) RealM (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)));
+          (fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y)))); [exact (@EK_keeps _ TR _ _ C _ _ HG Hk1)|]. intros L f1 c H1.
+        apply (@EK_bind 100 0 Z TI MR R (VK TI) RealM (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)));
           [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 k H2.
-        apply EK_germ with (F := fun u => guard (okpowi c k) (powerRZ c k)); [revert H1 H2; apply near2; intros u -> ->; reflexivity|].
-        apply EK_powi0. }
+        apply EK_germ with (F := fun u => guard (oki p c k) (semi p c k)); [revert H1 H2; apply near2; intros u -> ->; reflexivity|].
+        apply EK_primi0. }
       apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
-    eapply EK_bind with (H := fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
-    apply EK_powi; [apply (VK_mono TR), H1|exact H2]. }
+    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
+    eapply EK_bind with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+    apply EK_primi; [apply (VK_mono TR), H1|exact H2]. }
     { intros C f g HG. startp. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (13 + 20 + 20)) (z := 0); try (unfold KM, KS; lia).
-      apply (@EK_bind_s 32 (13 + 20) 0 R TR TR R RealP RealP C (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (okpowi x y) (powerRZ x y)))); [exact (IHe1P C f g HG)|]. intros L f1 g1 H1.
-      apply (@EK_bind 13 0 Z TI TR R (VK TI) RealP (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (okpowi (f1 u) y) (powerRZ (f1 u) y))); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
-      apply EP_powi; [exact H1|exact H2]. }
+      apply (@EK_bind_s 32 (13 + 20) 0 R TR TR R RealP RealP C (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y)))); [exact (IHe1P C f g HG)|]. intros L f1 g1 H1.
+      apply (@EK_bind 13 0 Z TI TR R (VK TI) RealP (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y))); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+      apply EP_primi; [exact H1|exact H2]. }
   - (* comparison *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (32 + (100 + 20) + 20)) (z := 0); try (unfold KM, KS; lia).
     apply (@EK_bind_s 32 (32 + (100 + 20)) 0 R TR (MD TB) (den R TB) RealP (VK TB) C (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y)))))); [exact (IHe1P C f g HG)|]. intros L f1 x (-> & l & Hd).
     apply (@EK_bind_s 32 100 0 R TR (MD TB) (den R TB) RealP (VK TB) (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (negb (tie (cmpR (f1 u) y))) (boolv (decide c (cmpR (f1 u) y))))); [apply EK_wk; exact (IHe2P (L ++ C) f g (@VKE_mono _ _ _ _ _ HG))|]. intros L' f2 x' (-> & l' & Hd').

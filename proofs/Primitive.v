@@ -1,15 +1,14 @@
 (* The scalar primitives over the reals: for each its meaning, the open set on which it is smooth, its
    partial derivatives as terms of the language, and the proofs that these fit together.
 
-   This is the only file that knows calculus facts about particular functions.  A new unary primitive is
-   one constructor in Language.v and one line in each of [sem1], [ok1], [d1t], [d1R] below; the three
-   lemmas [prim1_open], [prim1_derive], [prim1_coef] then ask for a line each.
+   A new unary primitive is one constructor in Language.v and one line in each of [sem1], [ok1], [d1t], [d1R] below; the three
+   lemmas [prim1_open], [prim1_derive] (Calculus.v), [prim1_coef] then ask for a line each.
 
    Differentiability is Fréchet differentiability (Coquelicot's [filterdiff]) of a map from an arbitrary
    normed space U: with U = R the theorems speak of curves, with U = R^n of total derivatives. *)
 From Coq Require Import Reals List Lia Lra ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language.
+Require Import Language Special.
 Import ListNotations.
 Set Implicit Arguments.
 Unset Asymmetric Patterns.
@@ -22,11 +21,17 @@ Definition litR (m e : Z) : R := match e with Z0 => IZR m | _ => IZR m * powerRZ
 Arguments powerRZ : simpl never.
 Definition cmpR (x y : R) : comparison :=
   match total_order_T x y with inleft (left _) => Lt | inleft (right _) => Eq | inright _ => Gt end.
+(* the error function is normalised by a literal, the float nearest to 2 / sqrt pi, so that its derivative is a term *)
+Definition erf_factor : Z := 5081767996463981.
+Definition erf (x : R) : R := litR erf_factor (-52) * RInt bell 0 x.
+(* no pole of gamma: not 0, -1, -2, ... *)
+Definition regular (x : R) : bool := orb (pos x) (nz (frac_part x)).
 Definition sem1 (p : prim1) : R -> R :=
   match p with
   | PNeg => Ropp | PExp => exp | PLog => ln | PSqrt => sqrt | PSin => sin | PCos => cos | PTan => tan
   | PAsin => asin | PAcos => acos | PAtan => atan | PSinh => sinh | PCosh => cosh | PTanh => tanh
   | PLog1p => fun x => ln (1 + x) | PExpm1 => fun x => exp x - 1 | PAbs => Rabs
+  | PErf => erf | PLgamma => lgamma
   end.
 Definition ok1 (p : prim1) (x : R) : bool :=
   match p with
@@ -35,6 +40,7 @@ Definition ok1 (p : prim1) (x : R) : bool :=
   | PAsin | PAcos => pos (1 - x * x)
   | PLog1p => pos (1 + x)
   | PAbs => nz x
+  | PLgamma => regular x
   | _ => true
   end.
 Definition atan2 (y x : R) : R :=
@@ -57,6 +63,10 @@ Definition ok2 (p : prim2) (x y : R) : bool :=
   | _ => true
   end.
 Definition okpowi (x : R) (k : Z) : bool := orb (0 <=? k)%Z (nz x).
+Definition semi (p : primi) (x : R) (k : Z) : R :=
+  match p with PPowi => powerRZ x k | PPolygamma => polygamma (Z.to_nat k) x end.
+Definition oki (p : primi) (x : R) (k : Z) : bool :=
+  match p with PPowi => okpowi x k | PPolygamma => andb (0 <=? k)%Z (regular x) end.
 Definition roundR (r : rounding) (x : R) : Z :=
   match r with
   | Floor => Int_part x
@@ -70,7 +80,7 @@ Definition okround (r : rounding) (x : R) : bool :=
   end.
 Definition RO : ops R :=
   {| o_lit := litR; o_real := IZR; o_prim1 := sem1; o_ok1 := ok1; o_prim2 := sem2; o_ok2 := ok2;
-     o_powi := powerRZ; o_okpowi := okpowi; o_cmp := cmpR; o_round := roundR; o_okround := okround |}.
+     o_primi := semi; o_oki := oki; o_cmp := cmpR; o_round := roundR; o_okround := okround |}.
 
 (* ---- derivatives: as terms, and the reals these terms compute -------------------- *)
 Definition lit {G} (m : Z) : tm G TR := tlit G m 0.
@@ -98,6 +108,8 @@ Definition d1t {G} (p : prim1) (x : tm G TR) : tm G TR :=
   | PLog1p => tdiv (lit 1) (tadd (lit 1) x)
   | PExpm1 => tprim1 PExp x
   | PAbs => tsign x
+  | PErf => tmul (tlit _ erf_factor (-52)) (tprim1 PExp (tprim1 PNeg (tmul x x)))
+  | PLgamma => tprimi PPolygamma x (tint _ 0)
   end.
 Definition d1R (p : prim1) (x : R) : R :=
   match p with
@@ -107,6 +119,7 @@ Definition d1R (p : prim1) (x : R) : R :=
   | PSinh => cosh x | PCosh => sinh x | PTanh => 1 - tanh x * tanh x
   | PLog1p => 1 / (1 + x) | PExpm1 => exp x
   | PAbs => match cmpR x 0 with Lt => -1 | _ => 1 end
+  | PErf => litR erf_factor (-52) * exp (- (x * x)) | PLgamma => polygamma 0 x
   end.
 Definition tnorm2 {G} (x y : tm G TR) : tm G TR := tadd (tmul x x) (tmul y y).
 Definition tbelow {G} (x y : tm G TR) (yes no : Z) : coef G := Coef (tif (tcmp CLt x y) (lit yes) (lit no)).
@@ -141,6 +154,10 @@ Definition dpowit {G} (x : tm G TR) (k : tm G TI) : tm G TR :=
   let2 x k (tif (top2 (OIntcmp CEq) v0 (tint _ 0)) (lit 0)
                 (tmul (treal v1) (tpowi v2 (top2 (OIntop ISub) v1 (tint _ 1))))).
 Definition dpowiR (x : R) (k : Z) : R := if Z.eqb k 0 then 0 else IZR k * powerRZ x (k - 1).
+Definition dit {G} (p : primi) (x : tm G TR) (k : tm G TI) : tm G TR :=
+  match p with PPowi => dpowit x k | PPolygamma => tprimi PPolygamma x (top2 (OIntop IAdd) k (tint _ 1)) end.
+Definition diR (p : primi) (x : R) (k : Z) : R :=
+  match p with PPowi => dpowiR x k | PPolygamma => polygamma (S (Z.to_nat k)) x end.
 
 (* ---- reading the Boolean domains ---------------------------------------------------- *)
 Lemma pos_true : forall x, pos x = true <-> 0 < x.
@@ -177,7 +194,7 @@ Lemma prim1_coef : forall G p (e : tm G TR) r x, ok1 p x = true -> ev RO fuel e 
   exists n, ev RO fuel (d1t p e) r = Some (d1R p x, n, 0)%nat /\ (n <= KP)%nat.
 Proof.
   intros G p e r x Hok He. unfold KP.
-  destruct p; simpl in *; rewrite ?He; simpl; unfold guard, boolv; simpl; rewrite ?Hok; simpl;
+  destruct p; cbn [d1t d1R]; simpl in *; rewrite ?He; simpl; unfold guard, boolv; simpl; rewrite ?Hok; simpl;
     try (eexists; split; [reflexivity|lia]).
   - replace (nz x) with true by (symmetry; dom; lra). eexists; split; [reflexivity|lia].
   - replace (nz (sqrt x)) with true by (symmetry; dom; apply sqrt_lt_R0 in Hok; lra).
@@ -223,5 +240,14 @@ Proof.
   - eexists; split; [reflexivity|unfold KP; lia].
   - rewrite H1 by lia. replace (k =? 0)%Z with false by lia. eexists; split; [reflexivity|unfold KP; lia].
   - rewrite H1 by lia. replace (k =? 0)%Z with false by lia. eexists; split; [reflexivity|unfold KP; lia].
+Qed.
+Lemma primi_coef : forall p G (a : tm G TR) (b : tm G TI) r x k n1 n2, oki p x k = true ->
+  ev RO fuel a r = Some (x, n1, 0)%nat -> ev RO fuel b r = Some (k, n2, 0)%nat ->
+  exists n, ev RO fuel (dit p a b) r = Some (diR p x k, n, 0)%nat /\ (n <= n1 + n2 + KP)%nat.
+Proof.
+  intros [|] G a b r x k n1 n2 Hok Ha Hb; [exact (@powi_coef _ _ _ _ _ _ _ _ Hok Ha Hb)|].
+  cbn [dit ev op2v op0v intopv]. rewrite Ha, Hb. cbn [bind tick ret o_oki o_primi RO oki semi diR] in *.
+  apply Bool.andb_true_iff in Hok as [Hk Hx]. rewrite Hx. replace (0 <=? k + 1)%Z with true by lia. cbn [andb]. unfold guard.
+  replace (Z.to_nat (k + 1)) with (S (Z.to_nat k)) by lia. eexists. split; [reflexivity|unfold KP; lia].
 Qed.
 End Coef.

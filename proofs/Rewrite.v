@@ -158,7 +158,7 @@ Inductive rw : forall G t, tm G t -> tm G t -> Prop :=
 | rw_fold : forall G a b (f f' : tm (a :: b :: G) b) z z' l l', rw f f' -> rw z z' -> rw l l' -> rw (tfold f z l) (tfold f' z' l')
 | rw_prim1 : forall G p (x x' : tm G TR), rw x x' -> rw (tprim1 p x) (tprim1 p x')
 | rw_prim2 : forall G p (x x' y y' : tm G TR), rw x x' -> rw y y' -> rw (tprim2 p x y) (tprim2 p x' y')
-| rw_powi : forall G (x x' : tm G TR) y y', rw x x' -> rw y y' -> rw (tpowi x y) (tpowi x' y')
+| rw_primi : forall G p (x x' : tm G TR) y y', rw x x' -> rw y y' -> rw (tprimi p x y) (tprimi p x' y')
 | rw_cmp : forall G c (x x' y y' : tm G TR), rw x x' -> rw y y' -> rw (tcmp c x y) (tcmp c x' y')
 | rw_round : forall G k (x x' : tm G TR), rw x x' -> rw (tround k x) (tround k x')
 | rw_real : forall G (x x' : tm G TI), rw x x' -> rw (treal x) (treal x')

@@ -34,7 +34,7 @@ Fixpoint rn {G H t} (e : tm G t) : ren G H -> tm H t :=
   | tlit _ m x => fun _ => tlit H m x
   | tprim1 p a => fun r => tprim1 p (rn a r)
   | tprim2 p a b => fun r => tprim2 p (rn a r) (rn b r)
-  | tpowi a b => fun r => tpowi (rn a r) (rn b r)
+  | tprimi p a b => fun r => tprimi p (rn a r) (rn b r)
   | tcmp c a b => fun r => tcmp c (rn a r) (rn b r)
   | tround k a => fun r => tround k (rn a r)
   | treal a => fun r => treal (rn a r)
@@ -66,7 +66,7 @@ Fixpoint sb {G H t} (e : tm G t) : sub G H -> tm H t :=
   | tlit _ m x => fun _ => tlit H m x
   | tprim1 p a => fun r => tprim1 p (sb a r)
   | tprim2 p a b => fun r => tprim2 p (sb a r) (sb b r)
-  | tpowi a b => fun r => tpowi (sb a r) (sb b r)
+  | tprimi p a b => fun r => tprimi p (sb a r) (sb b r)
   | tcmp c a b => fun r => tcmp c (sb a r) (sb b r)
   | tround k a => fun r => tround k (sb a r)
   | treal a => fun r => treal (sb a r)

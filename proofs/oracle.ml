@@ -34,12 +34,13 @@ let show s =
 
 (* ---- names: each table is used in both directions ---- *)
 let prims1 = ["neg",PNeg; "exp",PExp; "log",PLog; "sqrt",PSqrt; "sin",PSin; "cos",PCos; "tan",PTan; "asin",PAsin; "acos",PAcos; "atan",PAtan;
-  "sinh",PSinh; "cosh",PCosh; "tanh",PTanh; "log1p",PLog1p; "expm1",PExpm1; "abs",PAbs]
+  "sinh",PSinh; "cosh",PCosh; "tanh",PTanh; "log1p",PLog1p; "expm1",PExpm1; "abs",PAbs; "erf",PErf; "lgamma",PLgamma]
 let prims2 = ["add",PAdd; "sub",PSub; "mul",PMul; "div",PDiv; "pow",PPow; "atan2",PAtan2; "max",PMax; "min",PMin]
+let primis = ["powi",PPowi; "polygamma",PPolygamma]
 let roundings = ["floor",Floor; "round",Round; "truncate",Truncate]
 let comparators = ["lt",CLt; "le",CLe; "eq",CEq]
 let intcmps = ["ilt",CLt; "ile",CLe; "ieq",CEq]
-let intops = ["iadd",IAdd; "isub",ISub; "imul",IMul; "idiv",IDiv; "imod",IMod; "imax",IMax; "imin",IMin]
+let intops = ["iadd",IAdd; "isub",ISub; "imul",IMul; "idiv",IDiv; "imod",IMod; "imax",IMax; "imin",IMin; "ipow",IPow]
 let name table x = fst (List.find (fun (_, y) -> y = x) table)
 
 let rec rty = function
@@ -63,10 +64,11 @@ let rec rtm = function
   | L [A "node"; a; b] -> Rnode (rtm a, rtm b) | L [A "zip"; a; b] -> Rzip (rtm a, rtm b) | L [A "gather"; a; b] -> Rgather (rtm a, rtm b)
   | L [A "set"; a; i; v] -> Rset (rtm a, rtm i, rtm v) | L [A "loop"; n; z; b] -> Rloop (rtm n, rtm z, rtm b)
   | L [A "build"; n; b] -> Rbuild (rtm n, rtm b) | L [A "map"; b; a] -> Rmap (rtm b, rtm a) | L [A "fold"; b; z; a] -> Rfold (rtm b, rtm z, rtm a)
-  | L [A "lit"; m; e] -> Rlit (int m, int e) | L [A "powi"; a; n] -> Rpowi (rtm a, rtm n) | L [A "real"; a] -> Rreal (rtm a)
+  | L [A "lit"; m; e] -> Rlit (int m, int e) | L [A "real"; a] -> Rreal (rtm a)
   | L [A "sum"; a] -> Rsum (rtm a) | L [A "dot"; a; b] -> Rdot (rtm a, rtm b)
   | L [A p; a] when List.mem_assoc p prims1 -> Rprim1 (List.assoc p prims1, rtm a)
   | L [A p; a] when List.mem_assoc p roundings -> Rround (List.assoc p roundings, rtm a)
+  | L [A p; a; n] when List.mem_assoc p primis -> Rprimi (List.assoc p primis, rtm a, rtm n)
   | L [A p; a; b] when List.mem_assoc p prims2 -> Rprim2 (List.assoc p prims2, rtm a, rtm b)
   | L [A p; a; b] when List.mem_assoc p comparators -> Rcmp (List.assoc p comparators, rtm a, rtm b)
   | L [A p; a; b] when List.mem_assoc p intcmps -> Rintcmp (List.assoc p intcmps, rtm a, rtm b)
@@ -85,23 +87,24 @@ let rec wtm r =
   | Rintop (o, a, b) -> n2 (name intops o) a b | Rintcmp (c, a, b) -> n2 (name intcmps c) a b | Rset (a, i, v) -> L [A "set"; wtm a; wtm i; wtm v]
   | Rloop (n, z, b) -> L [A "loop"; wtm n; wtm z; wtm b] | Rbuild (n, b) -> n2 "build" n b | Rmap (b, a) -> n2 "map" b a
   | Rfold (b, z, a) -> L [A "fold"; wtm b; wtm z; wtm a] | Rlit (m, e) -> L [A "lit"; num m; num e]
-  | Rprim1 (p, a) -> n1 (name prims1 p) a | Rprim2 (p, a, b) -> n2 (name prims2 p) a b | Rpowi (a, n) -> n2 "powi" a n
+  | Rprim1 (p, a) -> n1 (name prims1 p) a | Rprim2 (p, a, b) -> n2 (name prims2 p) a b | Rprimi (p, a, n) -> n2 (name primis p) a n
   | Rcmp (c, a, b) -> n2 (name comparators c) a b | Rround (k, a) -> n1 (name roundings k) a | Rreal a -> n1 "real" a
   | Rsum a -> n1 "sum" a | Rdot (a, b) -> n2 "dot" a b
 
 (* ---- floating-point arithmetic ---- *)
 (* a NaN was made elsewhere, so it is not outside a domain and not a tie *)
 let pos x = not (x <= 0.)
+let regular x = pos x || x <> Float.trunc x
 let floats : float ops = {
   o_lit = (fun m e -> ldexp (float_of_int m) e);
   o_real = float_of_int;
   o_prim1 = Elementary.prim1;
   o_ok1 = (fun p x -> match p with PLog | PSqrt -> pos x | PTan -> cos x <> 0. | PAsin | PAcos -> pos (1. -. x *. x) | PLog1p -> pos (1. +. x)
-    | PAbs -> x <> 0. | _ -> true);
+    | PAbs -> x <> 0. | PLgamma -> regular x | _ -> true);
   o_prim2 = Elementary.prim2;
   o_ok2 = (fun p x y -> x <> x || y <> y || match p with PDiv -> y <> 0. | PPow -> pos (x -. 0x1p-1074) | PAtan2 -> x <> 0. || pos y | PMax | PMin -> x <> y | _ -> true);
-  o_powi = Elementary.powi;
-  o_okpowi = (fun x k -> k >= 0 || x <> 0.);
+  o_primi = Elementary.primi;
+  o_oki = (fun p x k -> match p with PPowi -> k >= 0 || x <> 0. | PPolygamma -> x <> x || (k >= 0 && regular x));
   o_cmp = (fun x y -> if x < y then Lt else if x = y then Eq else Gt);
   o_round = Elementary.round;
   o_okround = (fun r x -> match r with Round -> Float.abs (x -. Float.trunc x) <> 0.5 | _ -> not (Float.is_integer x)) }

@@ -107,21 +107,25 @@ fn verify_fails_on_a_wrong_rule() {
 #[test]
 fn certify_says_whether_a_theorem_covers_the_gradient() {
     let source = "let f x = if x < 1.0 then x * x else 1.0\n\
-                  let g x = erf x\n\
+                  let g x = stop_gradient x\n\
                   let h x = x ^ 2\nderivative h x dy = 2.0 * x * dy\n\
                   let k x = diff (fun y -> y ^ 3) x\n\
-                  let l x = abs x + x\n";
+                  let l x = abs x + x\n\
+                  let m x = erf x + lgamma x + polygamma 1 x\n";
     let folder = Folder::new("certify").with("c.gr", source);
     let covered = folder.run(&["grad", "c.gr", "f", "--at", "0.5", "--certify"]).exits(0).out();
     assert!(covered.contains("\"covered\":true,\"theorem\":\"K_reverse_mode\""), "{covered}");
     let forward = folder.run(&["grad", "c.gr", "f", "--at", "0.5", "--certify", "--ad", "forward"]).exits(0).out();
     assert!(forward.contains("\"theorem\":\"K_forward_mode\""), "{forward}");
+    let special = folder.run(&["grad", "c.gr", "m", "--at", "-0.5", "--certify"]).exits(0).out();
+    assert!(special.contains("\"covered\":true"), "{special}");
     let fails = |function: &str, at: &str, says: &str| {
         folder.run(&["grad", "c.gr", function, "--at", at, "--certify"]).exits(1).says(says);
     };
     fails("f", "1.0", "kinks met: 1 (`<` at c.gr:1:");
     fails("l", "0.0", "kinks met: 1 (`abs` at c.gr:");
-    fails("g", "0.5", "`erf` at c.gr:2:");
+    fails("g", "0.5", "`stop_gradient` at c.gr:2:");
+    fails("m", "-2.0", "kinks met: 2 (`lgamma` at c.gr:");
     fails("h", "0.5", "the custom derivative of `h` at c.gr:3:");
     fails("k", "0.5", "a derivative inside the function at c.gr:5:");
     folder

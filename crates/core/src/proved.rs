@@ -116,6 +116,7 @@ impl Walk<'_> {
             Prim::PowRealInt | Prim::PowReal | Prim::Exp | Prim::Log | Prim::Sqrt => {}
             Prim::Sin | Prim::Cos | Prim::Tan | Prim::Asin | Prim::Acos | Prim::Atan | Prim::Atan2 => {}
             Prim::Sinh | Prim::Cosh | Prim::Tanh | Prim::Log1p | Prim::Expm1 => {}
+            Prim::Erf | Prim::Lgamma | Prim::Polygamma | Prim::PowInt => {}
             Prim::Abs | Prim::Maximum | Prim::Minimum | Prim::Sign | Prim::RealOfInt => {}
             Prim::Floor | Prim::Round | Prim::Truncate => {}
             Prim::AddInt | Prim::SubInt | Prim::MulInt | Prim::DivInt | Prim::ModInt | Prim::NegInt | Prim::Not => {}
@@ -125,7 +126,6 @@ impl Walk<'_> {
                     self.note(format!("`{name}` of structured data"), span);
                 }
             }
-            Prim::Erf | Prim::Lgamma | Prim::Polygamma | Prim::PowInt => self.note(format!("`{name}`"), span),
             Prim::StringAppend | Prim::StringLength | Prim::StringOfInt | Prim::StringOfReal => {
                 self.note(format!("`{name}`"), span)
             }

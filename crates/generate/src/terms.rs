@@ -244,7 +244,7 @@ impl<'a> Generator<'a> {
 
     /// Any scalar primitive, at any argument.
     fn rough_real(&mut self, size: usize) -> Term {
-        const UNARY: [Prim; 12] = [
+        const UNARY: [Prim; 14] = [
             Prim::Exp,
             Prim::Log,
             Prim::Sqrt,
@@ -257,6 +257,8 @@ impl<'a> Generator<'a> {
             Prim::Log1p,
             Prim::Expm1,
             Prim::Abs,
+            Prim::Erf,
+            Prim::Lgamma,
         ];
         const BINARY: [Prim; 5] = [Prim::DivReal, Prim::PowReal, Prim::Atan2, Prim::Maximum, Prim::Minimum];
         let at = self.at;
@@ -270,12 +272,15 @@ impl<'a> Generator<'a> {
                 at.prim(prim, [self.term(&Type::Real, size / 2), self.term(&Type::Real, size / 2)])
             }
             _ => {
-                let base = self.term(&Type::Real, size / 2);
+                let real = self.term(&Type::Real, size / 2);
+                if self.rng.chance(1, 4) {
+                    return at.prim(Prim::Polygamma, [at.int(self.rng.below(4) as i64 - 1), real]);
+                }
                 let exponent = match self.rng.chance(1, 2) {
                     true => at.int(self.rng.below(6) as i64 - 2),
                     false => self.term(&Type::Int, size / 4),
                 };
-                at.prim(Prim::PowRealInt, [base, exponent])
+                at.prim(Prim::PowRealInt, [real, exponent])
             }
         }
     }
@@ -335,7 +340,9 @@ impl<'a> Generator<'a> {
             let prim = *self.rng.pick(&[Prim::Floor, Prim::Round, Prim::Truncate]);
             return at.prim(prim, [at.prim(Prim::MulReal, [at.real(2.5), bounded])]);
         }
-        let prim = *self.rng.pick(&[Prim::AddInt, Prim::MulInt]);
+        let prims: &[Prim] =
+            if self.rough { &[Prim::AddInt, Prim::MulInt, Prim::PowInt] } else { &[Prim::AddInt, Prim::MulInt] };
+        let prim = *self.rng.pick(prims);
         let sum = at.prim(prim, [self.term(&Type::Int, size / 2), self.term(&Type::Int, size / 2)]);
         at.prim(Prim::ModInt, [sum, at.int(7)])
     }

@@ -8,7 +8,7 @@ use gradus_core::prim::Eval;
 use gradus_core::Prim;
 
 /// In the order of `prim1` of `proofs/Language.v`.
-const UNARY: [Prim; 16] = [
+const UNARY: [Prim; 18] = [
     Prim::NegReal,
     Prim::Exp,
     Prim::Log,
@@ -25,6 +25,8 @@ const UNARY: [Prim; 16] = [
     Prim::Log1p,
     Prim::Expm1,
     Prim::Abs,
+    Prim::Erf,
+    Prim::Lgamma,
 ];
 
 /// In the order of `prim2`.
@@ -60,8 +62,12 @@ pub extern "C" fn gradus_real2(index: i64, x: f64, y: f64) -> f64 {
 }
 
 #[no_mangle]
-pub extern "C" fn gradus_powi(x: f64, k: i64) -> f64 {
-    gradus_core::prim::math::powi(x, k)
+pub extern "C" fn gradus_reali(index: i64, x: f64, k: i64) -> f64 {
+    match at(&[Prim::PowRealInt, Prim::Polygamma], index).map(|prim| prim.info().eval) {
+        Some(Eval::RealInt(f)) => f(x, k),
+        Some(Eval::IntReal(f)) => f(k, x),
+        _ => f64::NAN,
+    }
 }
 
 /// `floor`, `round`, `truncate`.

@@ -565,7 +565,7 @@ impl Graphs {
             args.push(self.reify(sym)?);
         }
         let id = self.op(name, args);
-        if matches!(name, "get" | "set" | "idiv" | "imod" | "zip" | "gather" | "dot") {
+        if matches!(name, "get" | "set" | "idiv" | "imod" | "ipow" | "zip" | "gather" | "dot") {
             self.partial.push(id);
         }
         Ok(Sym::Node(id))

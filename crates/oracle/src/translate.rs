@@ -3,7 +3,7 @@
 
 use crate::types::{is_bindings, is_delta, layout, outside, payloads, sum, ty, Layout, Outside, Within};
 use crate::wire::{decompose, Ty, Wire};
-use gradus_core::traverse::with_stack;
+use gradus_core::traverse::{for_each_child, with_stack};
 use gradus_core::{Arm, Definitions, Global, Lambda, Literal, Prim, Term, TermKind, Type, TypeName, Var};
 use std::sync::Arc;
 
@@ -322,6 +322,7 @@ impl<'a> Translator<'a> {
     fn prim(&mut self, prim: Prim, types: &Arc<[Type]>, args: &[Term]) -> Within<Wire> {
         match prim {
             Prim::Build | Prim::Ifold | Prim::Iterate => return self.iteration(prim, types, args),
+            Prim::Polygamma => return self.polygamma(args),
             _ => {}
         }
         let mut wires = args.iter().map(|arg| self.wire(arg)).collect::<Within<Vec<_>>>()?;
@@ -353,6 +354,14 @@ impl<'a> Translator<'a> {
             Prim::CheckSize => return self.check_size(&types[0], args),
             other => return outside(format!("`{}`", other.info().name)),
         })
+    }
+
+    /// `polygamma k x`: the proved language evaluates the real first, which makes no difference unless k makes bindings of its own.
+    fn polygamma(&mut self, args: &[Term]) -> Within<Wire> {
+        if !binds_nothing(&args[0]) {
+            return outside("an order of `polygamma` that more than arithmetic decides");
+        }
+        Ok(Wire::op("polygamma", [self.wire(&args[1])?, self.wire(&args[0])?]))
     }
 
     /// `check_size a n`: an index that is not there stands for the error.
@@ -461,6 +470,17 @@ impl<'t> Sequence<'t> {
     }
 }
 
+/// Whether a number is found by arithmetic alone, so that no mode makes a binding for it.
+fn binds_nothing(term: &Term) -> bool {
+    let mut plain = match &*term.kind {
+        TermKind::Literal(_) | TermKind::Var(..) | TermKind::Proj { .. } => true,
+        TermKind::Prim { prim, .. } => scalar(*prim).is_some(),
+        _ => false,
+    };
+    with_stack(|| for_each_child(term, &mut |child| plain &= binds_nothing(child)));
+    plain
+}
+
 fn two_parameters(term: &Term) -> Option<(&Arc<Lambda>, &Arc<Lambda>)> {
     let TermKind::Lambda(outer) = &*term.kind else { return None };
     let TermKind::Lambda(inner) = &*outer.body.kind else { return None };
@@ -492,6 +512,8 @@ fn scalar(prim: Prim) -> Option<&'static str> {
         Prim::Tanh => "tanh",
         Prim::Log1p => "log1p",
         Prim::Expm1 => "expm1",
+        Prim::Erf => "erf",
+        Prim::Lgamma => "lgamma",
         Prim::Abs => "abs",
         Prim::Maximum => "max",
         Prim::Minimum => "min",
@@ -504,6 +526,7 @@ fn scalar(prim: Prim) -> Option<&'static str> {
         Prim::MulInt => "imul",
         Prim::DivInt => "idiv",
         Prim::ModInt => "imod",
+        Prim::PowInt => "ipow",
         Prim::Get => "get",
         Prim::Length => "len",
         Prim::Set => "set",

@@ -110,7 +110,7 @@ pub enum Wire {
 }
 
 /// The names of [`Wire::Op`], with the number of their arguments.
-pub const OPS: [(&str, usize); 58] = [
+pub const OPS: [(&str, usize); 62] = [
     ("app", 2),
     ("unit", 0),
     ("pair", 2),
@@ -149,7 +149,10 @@ pub const OPS: [(&str, usize); 58] = [
     ("atan2", 2),
     ("max", 2),
     ("min", 2),
+    ("erf", 1),
+    ("lgamma", 1),
     ("powi", 2),
+    ("polygamma", 2),
     ("real", 1),
     ("sum", 1),
     ("dot", 2),
@@ -166,6 +169,7 @@ pub const OPS: [(&str, usize); 58] = [
     ("imod", 2),
     ("imax", 2),
     ("imin", 2),
+    ("ipow", 2),
     ("ilt", 2),
     ("ile", 2),
     ("ieq", 2),

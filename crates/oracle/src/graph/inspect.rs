@@ -35,7 +35,7 @@ impl Graphs {
                 },
                 ("lt" | "le" | "eq" | "ilt" | "ile" | "ieq", _) => Ty::bool(),
                 ("len" | "floor" | "round" | "truncate", _) => Ty::Int,
-                ("iadd" | "isub" | "imul" | "idiv" | "imod" | "imax" | "imin", _) => Ty::Int,
+                ("iadd" | "isub" | "imul" | "idiv" | "imod" | "imax" | "imin" | "ipow", _) => Ty::Int,
                 _ => Ty::Real,
             },
         }
