@@ -111,7 +111,7 @@ fn printed(program: &Program, mode: Mode, optimise: bool) -> Result<Program, Err
 
 /// Seconds of one call of compiled code.
 fn seconds(program: &Program, name: &str, input: &Value) -> Result<f64, Error> {
-    let program = program.clone().with_options(Options { backend: Backend::C, ..Options::default() });
+    let program = program.clone().with_options(Options { backend: Backend::C, threads: Some(1), ..Options::default() });
     let repeat = Repeat { min_runs: 200, min_seconds: 0.02 };
     Ok(program.function(name)?.measure(&[Argument::Value(input)], repeat)?.least().as_secs_f64())
 }

@@ -10,6 +10,7 @@ mod output;
 mod plot;
 
 use clap::Parser;
+use gradus::Options;
 use options::{Cli, Command, Format};
 use output::{Done, Failure, Output};
 use std::process::ExitCode;
@@ -106,8 +107,13 @@ fn dispatch(cli: &Cli, output: &Output) -> Done {
         Command::Build { file, functions, grad, to } => {
             commands::build::build(file, functions, *grad, to, options, output)
         }
-        Command::Bench { point, seconds } => commands::bench::bench(point, *seconds, options, output),
-        Command::Gradbench { dir } => commands::gradbench::serve(dir, options),
+        Command::Bench { point, seconds } => commands::bench::bench(point, *seconds, on_one_thread(options), output),
+        Command::Gradbench { dir } => commands::gradbench::serve(dir, on_one_thread(options)),
         Command::Repl { file } => commands::repl::repl(file.as_deref(), options, output),
     }
+}
+
+/// What is measured is what one thread takes, unless more are asked for.
+fn on_one_thread(options: Options) -> Options {
+    Options { threads: options.threads.or(Some(1)), ..options }
 }

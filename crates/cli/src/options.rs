@@ -270,6 +270,9 @@ pub struct Global {
     /// Stop a program after so many steps
     #[arg(long, global = true, value_parser = count, value_name = "N")]
     pub max_steps: Option<u64>,
+    /// On how many threads compiled loops run [default: all cores; 1 for bench and gradbench]
+    #[arg(long, global = true, value_parser = threads, value_name = "N")]
+    pub threads: Option<usize>,
     /// How results and errors are written
     #[arg(long, global = true, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
@@ -292,6 +295,7 @@ impl Global {
             domain: if self.domain == "error" { Domain::Error } else { Domain::Ieee },
             max_memory: self.max_memory,
             max_steps: self.max_steps,
+            threads: self.threads,
             optimise: false,
             reassociate: false,
             interrupt: Some(interrupt::flag()),
@@ -322,6 +326,10 @@ fn size(text: &str) -> Result<u64, String> {
     } else {
         Err("a size must be more than nothing".into())
     }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "write a number of threads as 1 or 8".into())
 }
 
 /// `1000000`, `1e6`, `1_000_000`

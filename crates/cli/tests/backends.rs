@@ -113,7 +113,10 @@ fn bench_measures_a_function_and_its_gradient() {
             assert!(number(name) > 0.0, "{name}: {json}");
         }
         assert!((number("ratio") * number("primal_ns") / number("gradient_ns") - 1.0).abs() < 1e-9);
-        assert!(fields.get("peak_bytes").is_some() && fields["backend"] == backend);
+        assert!(fields.get("peak_bytes").is_some() && fields["backend"] == backend && fields["threads"] == 1);
+        let json = folder.run(&[&words[..], &["--format", "json", "--threads", "2"]].concat()).exits(0).out();
+        let fields: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!(fields["threads"], if backend == "reference" { 1 } else { 2 });
     }
     folder.run(&["bench", "line.gr", "predict", "--at", at]).exits(2);
 }

@@ -50,8 +50,11 @@ fn places_loops_and_what_they_save() {
 
     // Independent iterations need nothing of each other. `map` and `sum` come from the library: the place is that of the call.
     let (own, gradient) = explained(&folder, "total");
-    assert!(own.contains("e.gr:7:3: a loop of independent iterations: adds up"), "{own}");
-    assert!(gradient.contains("nothing is saved") && !gradient.contains("library"), "{gradient}");
+    assert!(own.contains("e.gr:7:3: a loop of independent iterations: adds up; on all cores"), "{own}");
+    assert!(
+        gradient.contains("on all cores if there is enough to do; nothing is saved") && !gradient.contains("library"),
+        "{gradient}"
+    );
 
     // A whole array for each iteration.
     let (_, gradient) = explained(&folder, "relax");

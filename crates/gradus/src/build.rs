@@ -19,8 +19,16 @@ pub struct CLibrary {
 }
 
 /// Symbols of the calling convention itself.
-const TAKEN: [&str; 6] =
-    ["gradus_slot", "gradus_limits", "gradus_release", "gradus_set_limits", "gradus_failure", "gradus_place"];
+const TAKEN: [&str; 8] = [
+    "gradus_slot",
+    "gradus_limits",
+    "gradus_runner",
+    "gradus_release",
+    "gradus_set_limits",
+    "gradus_set_runner",
+    "gradus_failure",
+    "gradus_place",
+];
 
 /// C++ must be told that names are those of C.
 const CPP_BEGIN: &str = "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n";

@@ -183,8 +183,9 @@ impl Compiled {
             }
         }
         let mut call = Call::new(code.executable.clone(), code.entry, leaves).map_err(|error| self.stopped(&error))?;
-        let Options { max_steps, max_memory, interrupt, .. } = self.program.options();
-        call.limits = Limits { max_steps: *max_steps, max_memory: *max_memory, interrupt: interrupt.clone() };
+        let Options { max_steps, max_memory, threads, interrupt, .. } = self.program.options();
+        let (max_steps, max_memory, threads) = (*max_steps, *max_memory, *threads);
+        call.limits = Limits { max_steps, max_memory, interrupt: interrupt.clone(), threads };
         Ok(call)
     }
 

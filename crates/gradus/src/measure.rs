@@ -22,7 +22,7 @@ pub struct Measured {
     /// What compilation took; nothing if the code was there already, or nothing is compiled.
     pub compilation: Duration,
     pub runs: Vec<Duration>,
-    /// The processor's time for the cheapest run, where it is known: other work on the machine does not count in it.
+    /// The processor's time for the cheapest run, on the calling thread alone, where it is known: other work on the machine does not count in it.
     pub cpu: Option<Duration>,
 }
 

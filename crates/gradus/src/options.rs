@@ -46,6 +46,8 @@ pub struct Options {
     /// In bytes.
     pub max_memory: Option<u64>,
     pub max_steps: Option<u64>,
+    /// On how many threads compiled loops may run; nothing: as many as the machine runs at once. Results are the same for any number.
+    pub threads: Option<usize>,
     /// Whether definitions go through the optimiser before they run.
     pub optimise: bool,
     /// Whether the optimiser may also use rules that change rounding, NaN or the sign of zero.

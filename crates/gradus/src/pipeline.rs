@@ -18,6 +18,7 @@ use gradus_core::{
 use gradus_derive::combinator::Steps;
 use gradus_derive::{Linker, Settings};
 use gradus_infer::{Elaborated, Inferred, ModuleSource};
+use gradus_native::cores::{Plan, LEAST_WORK};
 use gradus_native::flow::{FunctionId, Module};
 use gradus_native::lower::Signature;
 use gradus_native::Executable;
@@ -233,7 +234,12 @@ pub fn flow_text(module: &Module) -> String {
 
 /// What Cranelift gets, for people.
 pub fn cranelift_text(module: &Module, entry: FunctionId) -> Result<String, Box<Diagnostic>> {
-    gradus_native::cranelift::text(module, &[entry]).map_err(|error| Box::new(error.diagnostic()))
+    gradus_native::cranelift::text(module, &[entry], &chunks(module)).map_err(|error| Box::new(error.diagnostic()))
+}
+
+/// The loops that run on all cores.
+fn chunks(module: &Module) -> Plan {
+    Plan::new(module, LEAST_WORK)
 }
 
 /// Machine code of flow functions, numbered as given.
@@ -253,7 +259,7 @@ pub fn c_library(module: &Module, entries: &[(FunctionId, String)], sources: &So
         let position = file.position(span.start);
         Some(format!("{}:{}:{}", file.name, position.line, position.column))
     };
-    let source = gradus_native::c::emit(module, entries).located(&place);
+    let source = gradus_native::c::emit(module, entries, &chunks(module)).located(&place);
     CLibrary { code: source.code, header: source.header }
 }
 

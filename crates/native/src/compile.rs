@@ -30,11 +30,19 @@ impl Backend {
 }
 
 /// How to compile.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
     pub backend: Backend,
     /// For [`Backend::C`].
     pub c: c::Options,
+    /// What a chunk of a loop should have to do at least, see [`crate::cores`].
+    pub least_work: f64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { backend: Backend::default(), c: c::Options::default(), least_work: crate::cores::LEAST_WORK }
+    }
 }
 
 impl From<Backend> for Options {

@@ -2,6 +2,7 @@
 //! see why a program is slow. Read off the code that the backends get, so it is what happens and not what was planned.
 
 use crate::adjoint::BACKWARD_INDEX;
+use crate::cores::{Plan, LEAST_WORK};
 use crate::flow::{Block, FunctionId, Module, Name, Op, Scalar, Stmt, Type, Var};
 use crate::recursion;
 use gradus_core::traverse::with_stack;
@@ -57,6 +58,8 @@ pub struct Loop {
     pub saved: Vec<String>,
     /// Whether it adds to sums or to elements of arrays.
     pub adds: bool,
+    /// Whether it is cut into chunks, see [`crate::cores`].
+    pub cut: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +75,8 @@ pub enum Pass {
 /// The facts about a function and those that it calls, in the order of their code.
 pub fn facts(module: &Module, root: FunctionId) -> Vec<Fact> {
     let recursive = recursion::recursive(module);
-    let mut walk = Walk { module, found: Vec::new(), next: vec![root] };
+    let plan = Plan::new(module, LEAST_WORK);
+    let mut walk = Walk { module, plan: &plan, found: Vec::new(), next: vec![root] };
     let mut seen = vec![false; module.functions.len()];
     while let Some(id) = walk.next.pop() {
         match seen.get_mut(id.0) {
@@ -122,6 +126,7 @@ fn first_span(block: &Block) -> Option<Span> {
 
 struct Walk<'a> {
     module: &'a Module,
+    plan: &'a Plan,
     found: Vec<Fact>,
     next: Vec<FunctionId>,
 }
@@ -158,10 +163,13 @@ impl Walk<'_> {
             Op::For(l) => {
                 let backward = l.index.name == Name::new(BACKWARD_INDEX);
                 let pass = if backward { Pass::Backward } else { pass };
-                vec![self.a_loop(stmt, &l.carried.iter().map(|(v, _)| *v).collect::<Vec<_>>(), &l.body, pass, false)]
+                let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
+                let cut = self.plan.of(l).is_some();
+                vec![Kind::Loop(Loop { cut, ..self.a_loop(stmt, &carried, &l.body, pass, false) })]
             }
             Op::While(l) => {
-                vec![self.a_loop(stmt, &l.carried.iter().map(|(v, _)| *v).collect::<Vec<_>>(), &l.body, pass, true)]
+                let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
+                vec![Kind::Loop(self.a_loop(stmt, &carried, &l.body, pass, true))]
             }
             Op::Cell { shape, fields, .. } if !fields.is_empty() => {
                 let shape = self.module.shape(*shape);
@@ -217,7 +225,7 @@ impl Walk<'_> {
         first.is_some_and(|shape| self.module.shape(shape).name == Name::new("closure"))
     }
 
-    fn a_loop(&self, stmt: &Stmt, carried: &[Var], body: &Block, pass: Pass, until: bool) -> Kind {
+    fn a_loop(&self, stmt: &Stmt, carried: &[Var], body: &Block, pass: Pass, until: bool) -> Loop {
         let named = |v: &Var| format!("{}: {}", v.name, self.type_text(v.ty));
         // Each iteration gives an element.
         let element = |v: &Var| {
@@ -231,14 +239,15 @@ impl Walk<'_> {
         };
         let collected = stmt.binds.get(carried.len()..).unwrap_or_default();
         let is_saved = |v: &&Var| v.name.text().ends_with("_saved");
-        Kind::Loop(Loop {
+        Loop {
             pass,
             until,
             carried: carried.iter().map(named).collect(),
             filled: collected.iter().filter(|v| !is_saved(v)).map(element).collect(),
             saved: collected.iter().filter(is_saved).map(element).collect(),
             adds: adds(body),
-        })
+            cut: false,
+        }
     }
 
     /// What a trace keeps, without the traces inside.
@@ -291,6 +300,8 @@ impl Kind {
     }
 }
 
+const ON_ALL_CORES: &str = "on all cores if there is enough to do";
+
 impl Loop {
     fn text(&self) -> String {
         let what = match (self.until, self.carried.is_empty()) {
@@ -310,6 +321,9 @@ impl Loop {
         }
         if !self.saved.is_empty() {
             does.push(format!("saves {} of each iteration", self.saved.join(", ")));
+        }
+        if self.cut {
+            does.push(ON_ALL_CORES.to_string());
         }
         match &does[..] {
             [] => what.to_string(),
@@ -350,6 +364,11 @@ pub fn loops_text(loops: &[Loop]) -> String {
             many(k, "one", "loops")
         ),
     });
+    match loops.iter().filter(|l| l.cut).count() {
+        0 => {}
+        n if n == loops.len() => parts.push(ON_ALL_CORES.to_string()),
+        n => parts.push(format!("{} {ON_ALL_CORES}", many(n, "one loop", "loops"))),
+    }
     parts.push(match &saved[..] {
         [] => "nothing is saved".to_string(),
         saved => format!("saves of each iteration {}", saved.join(", ")),

@@ -31,6 +31,7 @@ pub mod activity;
 pub mod adjoint;
 pub mod c;
 pub mod call;
+pub mod cores;
 pub mod cranelift;
 pub mod data;
 pub mod explain;
@@ -44,7 +45,7 @@ mod recursion;
 pub mod refusal;
 pub mod run;
 pub mod simplify;
-mod steady;
+pub mod steady;
 mod steps;
 pub mod tangent;
 

@@ -1,9 +1,11 @@
 //! Compiled flow functions, called with flattened values.
 
+use crate::cores::Plan;
 use crate::flow::{Failure, FunctionId, Module, Scalar, ShapeId, Type};
 use crate::leaf::Leaf;
 use crate::place::{Places, Site};
 use crate::{c, cranelift, recursion, Backend, CompileError, Options};
+use gradus_runtime::pool;
 use gradus_runtime::slot::{Entry, Kind, Limits as RawLimits, Release, SetLimits, Slot};
 use gradus_source::{Diagnostic, Span};
 use std::any::Any;
@@ -18,6 +20,8 @@ pub struct Limits {
     pub max_memory: Option<u64>,
     /// Set from another thread, or by a signal, to stop the call.
     pub interrupt: Option<Arc<AtomicBool>>,
+    /// How many threads loops may use, see [`crate::cores`]; nothing: as many as the machine runs at once. Results are the same for any number.
+    pub threads: Option<usize>,
 }
 
 /// Why a call did not give results.
@@ -113,7 +117,7 @@ struct EntryPoint {
 }
 
 /// What recursive programs may use of the machine's stack: address space, of which only what is touched becomes memory.
-const STACK: i64 = 1 << 30;
+const STACK: i64 = pool::STACK as i64;
 /// What the C library may need beyond that.
 const MARGIN: i64 = 1 << 20;
 
@@ -128,9 +132,10 @@ pub struct Executable {
 impl Executable {
     /// Compiles a module; the entry points are numbered as given.
     pub fn new(module: &Module, entries: &[FunctionId], options: &Options) -> Result<Executable, CompileError> {
+        let plan = Plan::new(module, options.least_work);
         let code = match options.backend {
-            Backend::Cranelift => cranelift::compile(module, entries).map_err(CompileError::Cranelift)?,
-            Backend::C => c::compile(module, entries, &options.c).map_err(CompileError::C)?,
+            Backend::Cranelift => cranelift::compile(module, entries, &plan).map_err(CompileError::Cranelift)?,
+            Backend::C => c::compile(module, entries, &plan, &options.c).map_err(CompileError::C)?,
         };
         let entries = entries
             .iter()
@@ -206,6 +211,7 @@ impl Executable {
         let Some(function) = self.code.entries.get(entry) else {
             gradus_source::bug!("no entry {entry} in an executable");
         };
+        pool::set_threads(limits.threads.unwrap_or_else(pool::cores));
         let mut call = || unsafe { function(inputs.as_ptr(), outputs.as_mut_ptr()) };
         let limited = limits.max_steps.is_some() || limits.max_memory.is_some() || limits.interrupt.is_some();
         let code = if !self.recursive && !limited {

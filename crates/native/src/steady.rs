@@ -12,14 +12,17 @@ pub fn find(block: &Block) -> FxHashSet<Var> {
 }
 
 /// A length: a number, or that of an array of which no more is known. Equal ones are equal numbers.
-#[derive(Clone, Copy, PartialEq)]
-enum Length {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Length {
     Number(Atom),
     Of(Var, u8),
 }
 
+/// What is known of the lengths of arrays in a block.
 #[derive(Default)]
-struct Lengths {
+pub struct Lengths {
+    /// What would be so if no length were zero: an array without rows does not know how long they would have been.
+    full: bool,
     arrays: FxHashMap<Var, Vec<Length>>,
     /// Integers that are lengths of arrays.
     numbers: FxHashMap<Var, Length>,
@@ -27,7 +30,14 @@ struct Lengths {
 }
 
 impl Lengths {
-    fn of(&self, array: Atom) -> Vec<Length> {
+    /// The lengths in a block in which no array is empty.
+    pub fn of_full(block: &Block) -> Lengths {
+        let mut lengths = Lengths { full: true, ..Lengths::default() };
+        lengths.block(block);
+        lengths
+    }
+
+    pub fn of(&self, array: Atom) -> Vec<Length> {
         let Some(var) = array.var() else { return Vec::new() };
         match self.arrays.get(&var) {
             Some(known) => known.clone(),
@@ -35,7 +45,7 @@ impl Lengths {
         }
     }
 
-    fn number(&self, atom: Atom) -> Length {
+    pub fn number(&self, atom: Atom) -> Length {
         let known = atom.var().and_then(|v| self.numbers.get(&v).copied());
         known.unwrap_or(Length::Number(atom))
     }
@@ -84,9 +94,10 @@ impl Lengths {
             (Op::For(l), binds) => {
                 self.state(&l.carried, &l.body, 0, binds);
                 // One that never ran does not know how long its rows would have been, so only the count is known.
-                for y in binds[l.carried.len()..].iter().filter(|y| y.ty.rank == 1) {
-                    let count = self.number(l.count);
-                    self.arrays.insert(*y, vec![count]);
+                let collected = binds[l.carried.len()..].iter().zip(&l.body.results[l.carried.len()..]);
+                for (y, row) in collected.filter(|(y, _)| y.ty.rank == 1 || self.full) {
+                    let lengths = [vec![self.number(l.count)], self.of(*row)].concat();
+                    self.arrays.insert(*y, lengths);
                 }
             }
             (Op::While(l), binds) => self.state(&l.carried, &l.body, 1, binds),

@@ -39,6 +39,13 @@ typedef struct gradus_limits {
 
 /* Null: no limits. A function that needs more fails. */
 void gradus_set_limits(const gradus_limits *limits);
+
+/* Loops of many independent iterations are cut into chunks. A runner calls chunk(job, k) once for each k from 0 to before `chunks`, on any threads
+   and at the same time, and comes back when all calls have. The results have the same bits whatever it does. Null, as at the start: one chunk
+   after the other on the thread of the call. It is set for the whole process, while none of the functions runs. */
+typedef void (*gradus_runner)(void (*chunk)(void *job, int64_t k), void *job, int64_t chunks);
+void gradus_set_runner(gradus_runner runner);
+
 /* What a failure number says, and where. */
 const char *gradus_failure(int code);
 const char *gradus_place(int code);

@@ -7,9 +7,11 @@
 
 pub mod boxes;
 pub mod cells;
+pub mod chunks;
 pub mod clock;
 pub mod math;
 pub mod memory;
+pub mod pool;
 pub mod slot;
 
 /// The beginning of every C file: memory, failure, the mathematics that C lacks.
@@ -17,6 +19,9 @@ pub const C_PRELUDE: &str = include_str!("prelude.c");
 
 /// What C files with heap values at their entry points need besides: boxes in the calling convention.
 pub const C_CELLS: &str = include_str!("cells.c");
+
+/// What C files need besides whose loops run in chunks.
+pub const C_CHUNKS: &str = include_str!("chunks.c");
 
 /// The part of the header that does not depend on the program: the calling convention.
 pub const C_HEADER: &str = include_str!("gradus.h");

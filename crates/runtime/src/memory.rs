@@ -4,10 +4,12 @@
 //! [`Thread::stack_end`] itself, at the offsets below.
 
 use crate::cells::{self, Cells};
+use crate::chunks::Shared;
 use crate::slot::{Kind, Limits, Slot};
 use std::alloc::{alloc, dealloc, Layout};
 use std::cell::UnsafeCell;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::Ordering;
 
 /// What stands before the data of an array. 64 bytes, so that the data is aligned for vectors.
 #[repr(C, align(64))]
@@ -42,6 +44,10 @@ pub struct Thread {
     /// Steps that are left besides `fuel`.
     rest: i64,
     limits: Limits,
+    /// Of a loop that runs in chunks on several threads, of which this is one.
+    shared: *const Shared,
+    /// Then: what `fuel` was when it was last taken from the steps that they share.
+    given: i64,
     /// Bytes of the blocks in `live`, and of the chunks of cells.
     used: usize,
     live: *mut Block,
@@ -100,6 +106,8 @@ thread_local! {
             stack_end: 0,
             rest: 0,
             limits: Limits::NONE,
+            shared: null(),
+            given: 0,
             used: 0,
             live: null_mut(),
             waiting: [null_mut(); CLASSES],
@@ -169,12 +177,112 @@ pub(crate) unsafe fn cells<'a>(thread: *mut Thread) -> &'a mut Cells {
 /// Counts bytes against the limit.
 pub(crate) unsafe fn charge(thread: *mut Thread, bytes: usize) -> bool {
     unsafe {
+        let limit = (*thread).limits.memory.max(0) as usize;
         let used = (*thread).used.saturating_add(bytes);
-        let fits = used <= (*thread).limits.memory.max(0) as usize;
+        let fits = match shared_memory(thread) {
+            None => used <= limit,
+            Some(shared) => {
+                let all = shared.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+                if all > limit {
+                    shared.used.fetch_sub(bytes, Ordering::Relaxed);
+                }
+                all <= limit
+            }
+        };
         if fits {
             (*thread).used = used;
         }
         fits
+    }
+}
+
+/// The opposite of [`charge`].
+unsafe fn credit(thread: *mut Thread, bytes: usize) {
+    unsafe {
+        (*thread).used -= bytes;
+        if let Some(shared) = shared_memory(thread) {
+            shared.used.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Where bytes are counted that several threads use together, if they are limited.
+unsafe fn shared_memory<'a>(thread: *mut Thread) -> Option<&'a Shared> {
+    unsafe { (*thread).shared.as_ref().filter(|_| (*thread).limits.memory != i64::MAX) }
+}
+
+/// Steps and bytes: what is left of the one, and used of the other.
+pub(crate) unsafe fn left(thread: *mut Thread) -> (i64, usize) {
+    unsafe { ((*thread).fuel + (*thread).rest, (*thread).used) }
+}
+
+pub(crate) unsafe fn limits(thread: *mut Thread) -> Limits {
+    unsafe { (*thread).limits }
+}
+
+pub(crate) unsafe fn is_shared(thread: *mut Thread) -> bool {
+    unsafe { !(*thread).shared.is_null() }
+}
+
+/// The thread of a call begins a loop with others.
+pub(crate) unsafe fn share(thread: *mut Thread, shared: *const Shared) {
+    unsafe {
+        (*thread).shared = shared;
+        (*thread).fuel = 0;
+        (*thread).given = 0;
+    }
+}
+
+/// The loop is over, and so many steps are left.
+pub(crate) unsafe fn unshare(thread: *mut Thread, steps: i64) {
+    unsafe {
+        (*thread).shared = null();
+        (*thread).fuel = steps.min(LOOK_EVERY);
+        (*thread).rest = steps - (*thread).fuel;
+    }
+}
+
+/// A thread begins a chunk of a loop: that of the call itself, or another one, which takes over the limits of the call.
+pub(crate) unsafe fn join(caller: *mut Thread, limits: Limits, shared: *const Shared) -> *mut Thread {
+    let here = 0_u8;
+    THREAD.with(|own| {
+        let thread = own.0.get();
+        // Its own state, or that of another thread, which nobody uses between calls.
+        unsafe {
+            if thread != caller {
+                (*thread).limits = limits;
+                (*thread).stack_end = (&raw const here as usize).saturating_sub(limits.stack.max(0) as usize);
+                (*thread).used = 0;
+                share(thread, shared);
+            }
+        }
+        thread
+    })
+}
+
+/// The thread has finished the chunk, or failed.
+pub(crate) unsafe fn part(thread: *mut Thread, caller: *mut Thread, failed: bool) {
+    unsafe {
+        take_steps(thread);
+        if thread != caller {
+            if failed {
+                abandon(thread);
+            }
+            (*thread).shared = null();
+            (*thread).limits = Limits::NONE;
+        }
+    }
+}
+
+/// Takes the steps that the thread has made from those that are shared; gives what is left.
+unsafe fn take_steps(thread: *mut Thread) -> i64 {
+    unsafe {
+        let made = (*thread).given - (*thread).fuel;
+        (*thread).given = (*thread).fuel;
+        match (*thread).shared.as_ref() {
+            Some(shared) => shared.steps.fetch_sub(made, Ordering::Relaxed) - made,
+            None => 0,
+        }
     }
 }
 
@@ -187,6 +295,12 @@ pub unsafe extern "C" fn look(thread: *mut Thread) -> i32 {
         let flag = (*thread).limits.interrupt;
         if !flag.is_null() && (*flag).load(std::sync::atomic::Ordering::Relaxed) {
             return Kind::Interrupted as i32;
+        }
+        if is_shared(thread) {
+            let left = take_steps(thread);
+            (*thread).fuel = left.min(LOOK_EVERY);
+            (*thread).given = (*thread).fuel;
+            return if left < 0 { Kind::Steps as i32 } else { 0 };
         }
         if (*thread).rest + (*thread).fuel < 0 {
             return Kind::Steps as i32;
@@ -218,7 +332,7 @@ pub unsafe extern "C" fn allocate(thread: *mut Thread, bytes: i64) -> *mut Block
         if block.is_null() {
             block = alloc(layout(bytes)).cast();
             if block.is_null() {
-                (*thread).used -= bytes;
+                credit(thread, bytes);
                 return null_mut();
             }
             (*block).bytes = bytes;
@@ -250,7 +364,7 @@ unsafe fn unlink(thread: *mut Thread, block: *mut Block) {
         if !next.is_null() {
             (*next).previous = previous;
         }
-        (*thread).used -= bytes;
+        credit(thread, bytes);
     }
 }
 

@@ -41,6 +41,11 @@ typedef struct gr_chunk {
 #define GR_SMALL_CELL 64
 #define GR_CHUNK_BYTES (1 << 20)
 
+/* What the threads share that run the chunks of one loop: steps that are left, and, if they are limited, bytes that are used. */
+typedef struct {
+  int64_t steps, used;
+} gr_shared;
+
 typedef struct {
   gr_block live;
   gr_block *waiting[256];
@@ -52,6 +57,8 @@ typedef struct {
   gr_chunk *chunks, *chunk;
   int64_t used;       /* bytes of the blocks that are linked, and of the chunks */
   int64_t fuel, rest; /* steps until the next look at the limits, and after that */
+  gr_shared *shared;  /* while it runs chunks of a loop together with other threads */
+  int64_t given;      /* then: what `fuel` was when it was last taken from the shared steps */
 } gr_thread;
 
 #define GR_NO_LIMITS {1 << 20, INT64_MAX, INT64_MAX, 0}
@@ -62,6 +69,9 @@ void gradus_set_limits(const gradus_limits *limits) {
   static const gradus_limits none = GR_NO_LIMITS;
   gr_limits = limits ? *limits : none;
 }
+
+static gradus_runner gr_runner;
+void gradus_set_runner(gradus_runner runner) { gr_runner = runner; }
 
 /* A failure number is 8 * place + kind. */
 enum { GR_MEMORY = 1, GR_STACK = 2, GR_STEPS_OUT = 3, GR_INTERRUPTED = 4 };
@@ -78,8 +88,27 @@ static void gr_start(jmp_buf *failure, void *frame) {
   gr_self.rest = gr_limits.steps - gr_self.fuel;
 }
 
+/* This thread begins to share steps and memory with others. */
+static __attribute__((unused)) void gr_share(gr_shared *shared) {
+  gr_self.shared = shared;
+  gr_self.fuel = gr_self.given = 0;
+}
+
+/* Takes the steps that this thread has made from those that are shared; gives what is left. */
+static int64_t gr_take_steps(void) {
+  int64_t made = gr_self.given - gr_self.fuel;
+  gr_self.given = gr_self.fuel;
+  return __atomic_sub_fetch(&gr_self.shared->steps, made, __ATOMIC_RELAXED);
+}
+
 static __attribute__((noinline, cold)) void gr_look(int place) {
   if (gr_limits.interrupt && *gr_limits.interrupt) gr_fail(place + GR_INTERRUPTED);
+  if (gr_self.shared) {
+    int64_t left = gr_take_steps();
+    gr_self.fuel = gr_self.given = left < 1 << 20 ? left : 1 << 20;
+    if (left < 0) gr_fail(place + GR_STEPS_OUT);
+    return;
+  }
   int64_t rest = gr_self.rest + gr_self.fuel;
   if (rest < 0) gr_fail(place + GR_STEPS_OUT);
   gr_self.fuel = rest < 1 << 20 ? rest : 1 << 20;
@@ -115,21 +144,35 @@ static uint64_t gr_class_bytes(int64_t c) {
 #define GR_CHECK_STACK(place) \
   if (GR_RARE((char *)__builtin_frame_address(0) < self->stack_end)) gr_fail((place) + GR_STACK)
 
+/* Counts bytes, against the limit if they become more. */
+static inline void gr_charge(int64_t bytes, int place) {
+  gr_thread *self = &gr_self;
+  int64_t used = self->used + bytes;
+  if (GR_RARE(self->shared && gr_limits.memory != INT64_MAX)) {
+    used = __atomic_add_fetch(&self->shared->used, bytes, __ATOMIC_RELAXED);
+    if (bytes > 0 && used > gr_limits.memory) __atomic_sub_fetch(&self->shared->used, bytes, __ATOMIC_RELAXED);
+  }
+  if (GR_RARE(bytes > 0 && used > gr_limits.memory)) gr_fail(place + GR_MEMORY);
+  self->used += bytes;
+}
+
 static void *gr_allocate(int64_t bytes, gr_block **owner, int place) {
   gr_thread *self = &gr_self;
   if (bytes < 0 || bytes > INT64_MAX / 4) gr_fail(place + GR_MEMORY);
   int64_t c = gr_class_of((uint64_t)bytes);
   int64_t size = (int64_t)gr_class_bytes(c);
-  if (GR_RARE(self->used + size > gr_limits.memory)) gr_fail(place + GR_MEMORY);
+  gr_charge(size, place);
   gr_block *b = self->waiting[c];
   if (b) {
     self->waiting[c] = b->next;
   } else {
     b = aligned_alloc(64, sizeof(gr_block) + (size_t)size);
-    if (!b) gr_fail(place + GR_MEMORY);
+    if (!b) {
+      gr_charge(-size, 0);
+      gr_fail(place + GR_MEMORY);
+    }
     b->size_class = c;
   }
-  self->used += size;
   b->holders = 1;
   b->boxes = 0;
   b->next = self->live.next;
@@ -144,7 +187,7 @@ static void *gr_allocate(int64_t bytes, gr_block **owner, int place) {
 static void gr_unlink(gr_block *b) {
   b->previous->next = b->next;
   if (b->next) b->next->previous = b->previous;
-  gr_self.used -= (int64_t)gr_class_bytes(b->size_class);
+  gr_charge(-(int64_t)gr_class_bytes(b->size_class), 0);
 }
 
 static void gr_free(gr_block *b) {

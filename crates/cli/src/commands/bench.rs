@@ -6,11 +6,10 @@ use crate::output::{Done, Output};
 use gradus::{Options, Repeat};
 use std::time::Instant;
 
-/// Compiled code runs on the thread that calls it.
-const THREADS: u64 = 1;
-
 pub fn bench(point: &Point, seconds: f64, options: Options, output: &Output) -> Done {
     let backend = options.backend.key();
+    // The reference evaluator knows no others.
+    let threads = options.threads.filter(|_| options.backend.compiles()).unwrap_or(1);
     let began = Instant::now();
     let program = super::load(&point.file, options, output)?;
     let application = Application::read(&program, &point.function, &point.at, "--at")?;
@@ -29,12 +28,13 @@ pub fn bench(point: &Point, seconds: f64, options: Options, output: &Output) -> 
         return output.line(
             serde_json::json!({
                 "primal_ns": primal_ns, "gradient_ns": gradient_ns, "ratio": ratio, "first_result_ms": first_result_ms,
-                "peak_bytes": peak_bytes, "backend": backend, "threads": THREADS,
+                "peak_bytes": peak_bytes, "backend": backend, "threads": threads,
             })
             .to_string(),
         );
     }
-    output.line(format!("backend       {backend}, {THREADS} thread"))?;
+    let plural = if threads == 1 { "" } else { "s" };
+    output.line(format!("backend       {backend}, {threads} thread{plural}"))?;
     output.line(format!("function      {}", duration(primal_ns)))?;
     output.line(format!("gradient      {} ({ratio:.2} times the function)", duration(gradient_ns)))?;
     output.line(format!("first result  {first_result_ms:.1} ms after reading the source"))?;

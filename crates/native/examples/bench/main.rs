@@ -7,6 +7,7 @@ mod support;
 
 mod problems;
 
+use gradus_native::cores::{Plan, LEAST_WORK};
 use gradus_native::{compile, Argument, Backend, Call, Leaf, Limits, Native};
 use gradus_runtime::slot::Slot;
 use problems::Problem;
@@ -53,8 +54,9 @@ fn time_entry(native: &Native, at: usize, leaves: &[Leaf]) -> f64 {
     let results: Vec<bool> = native.call(at, leaves).expect("runs").iter().map(|leaf| leaf.ty().is_array()).collect();
     let slots: Vec<Slot> = leaves.iter().map(Leaf::slot).collect();
     let mut out = vec![Slot::integer(0); results.len()];
+    let limits = Limits { threads: Some(1), ..Limits::default() };
     time(|| unsafe {
-        native.executable.call_slots(at, &slots, &mut out, &Limits::default()).expect("runs");
+        native.executable.call_slots(at, &slots, &mut out, &limits).expect("runs");
         for (slot, array) in out.iter_mut().zip(&results) {
             if *array {
                 native.executable.release(slot);
@@ -83,7 +85,10 @@ fn reals(leaves: &[Leaf]) -> Vec<f64> {
 fn show(path: &str, name: &str, as_c: bool) {
     let program = file(std::path::Path::new(path));
     match gradus_native::lower(&program, &[entry(&program, name)]) {
-        Ok((module, ids, _)) if as_c => print!("{}", gradus_native::c::emit(&module, &[(ids[0], name.into())]).code),
+        Ok((module, ids, _)) if as_c => {
+            let plan = Plan::new(&module, LEAST_WORK);
+            print!("{}", gradus_native::c::emit(&module, &[(ids[0], name.into())], &plan).code)
+        }
         Ok((module, _, _)) => print!("{}", gradus_native::flow::print::module(&module)),
         Err(refusal) => println!("{}", refusal.diagnostic().message),
     }

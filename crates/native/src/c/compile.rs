@@ -1,8 +1,10 @@
 //! Runs the machine's C compiler, keeps its results by content, and loads them.
 
 use super::emit::{emit, Source};
+use crate::cores::Plan;
 use crate::flow::{FunctionId, Module};
 use crate::run::Code;
+use gradus_runtime::pool::{self, Runner};
 use gradus_runtime::slot::{Entry, Release, SetLimits};
 use gradus_source::Diagnostic;
 use std::fmt::Write as _;
@@ -84,10 +86,10 @@ fn hash(texts: &[&str]) -> String {
 }
 
 /// Compiles and loads a module, or loads it from the cache; `entries` are the functions to be called from outside.
-pub fn compile(module: &Module, entries: &[FunctionId], options: &Options) -> Result<Code, CompileError> {
+pub fn compile(module: &Module, entries: &[FunctionId], plan: &Plan, options: &Options) -> Result<Code, CompileError> {
     let names: Vec<String> = (0..entries.len()).map(|i| format!("gradus_entry_{i}")).collect();
     let pairs: Vec<_> = entries.iter().copied().zip(names.iter().cloned()).collect();
-    let source = emit(module, &pairs);
+    let source = emit(module, &pairs, plan);
     let flags = options.flags.join(" ");
     let key = hash(&[&source.code, &options.compiler, &flags, &cpu()]);
     let library = options.cache.join(format!("{key}.so"));
@@ -164,6 +166,8 @@ fn load(source: Source, entries: &[String], path: &PathBuf) -> Result<Code, Comp
         }
         let release = *library.get::<Release>(b"gradus_release").map_err(failed)?;
         let set_limits = *library.get::<SetLimits>(b"gradus_set_limits").map_err(failed)?;
+        let set_runner = *library.get::<unsafe extern "C" fn(Option<Runner>)>(b"gradus_set_runner").map_err(failed)?;
+        set_runner(Some(pool::run));
         Ok(Code { entries: functions, release, set_limits, places: source.places, _owner: Box::new(library) })
     }
 }

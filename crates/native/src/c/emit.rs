@@ -1,6 +1,7 @@
 //! A flow module as C text: types, functions, entry points.
 
 use super::scalars;
+use crate::cores::Plan;
 use crate::flow::*;
 use crate::place::Places;
 use crate::recursion;
@@ -18,10 +19,12 @@ pub struct Source {
     pub places: Places,
 }
 
-/// Writes a module. `entries` are the functions to be called from outside, with their C names.
-pub fn emit(module: &Module, entries: &[(FunctionId, String)]) -> Source {
+/// Writes a module. `entries` are the functions to be called from outside, with their C names; `plan` says which loops are cut into chunks.
+pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> Source {
     let mut emitter = Emitter {
         module,
+        plan,
+        chunk_bodies: Vec::new(),
         text: String::new(),
         depth: 0,
         names: FxHashMap::default(),
@@ -35,6 +38,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)]) -> Source {
         let signature = emitter.signature(FunctionId(id));
         emitter.line(&format!("{signature};"));
     }
+    let prototypes = std::mem::take(&mut emitter.text);
     for id in 0..module.functions.len() {
         emitter.function(FunctionId(id));
     }
@@ -58,6 +62,11 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)]) -> Source {
             }
         };
     }
+    if !emitter.chunk_bodies.is_empty() {
+        code.push_str(gradus_runtime::C_CHUNKS);
+    }
+    code.push_str(&prototypes);
+    emitter.chunk_bodies.iter().for_each(|body| code.push_str(body));
     code.push_str(&emitter.text);
     code.push_str(&failure_text(&emitter.places));
     Source { code, header, places: emitter.places }
@@ -92,6 +101,9 @@ pub(super) fn type_name(ty: Type) -> String {
 
 pub(super) struct Emitter<'a> {
     pub(super) module: &'a Module,
+    pub(super) plan: &'a Plan,
+    /// The functions that run chunks of loops.
+    pub(super) chunk_bodies: Vec<String>,
     pub(super) text: String,
     pub(super) depth: usize,
     /// Numbers in order of appearance, so that the same program gives the same text and is found in the cache.

@@ -9,6 +9,16 @@ use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
 use gradus_source::Span;
 use rustc_hash::FxHashMap;
 
+/// The arrays that a loop fills.
+#[derive(Clone, Copy)]
+pub(super) struct Collected<'a> {
+    pub(super) arrays: &'a [Var],
+    /// For each the lengths of rows that are lists of numbers, see [`spread_rows`].
+    pub(super) rows: &'a [Option<Vec<usize>>],
+    /// Whether all of them are there before the first row is.
+    pub(super) known: bool,
+}
+
 impl Emitter<'_> {
     /// The state variables, initialised; the names of the variables that hold the state between iterations.
     fn state(&mut self, carried: &[(Var, Atom)], binds: &[Var], ownership: &mut Ownership) -> Vec<String> {
@@ -35,44 +45,71 @@ impl Emitter<'_> {
         let (state_binds, arrays) = binds.split_at(l.carried.len());
         let count = self.atom(l.count);
         let state = self.state(&l.carried, state_binds, ownership);
-        let mut targets = state.clone();
-        let place = self.place(span);
         let (spread, rows) = spread_rows(l);
-        let l = &spread;
         for (array, row) in arrays.iter().zip(&rows) {
             let (ty, name) = (self.ty(array.ty), self.name(*array));
-            if let Some(dims) = row {
-                let dims: String = dims.iter().map(|n| format!(", {count} > 0 ? {n} : 0")).collect();
-                self.line(&format!("{ty} {name} = {{0, 0, {{{count}{dims}}}}};"));
-                self.line(&format!("{ty}_new(&{name}, {place});"));
-            } else {
-                let zeros = vec!["0"; array.ty.rank as usize - 1].join(", ");
-                self.line(&format!("{ty} {name} = {{0, 0, {{{count}, {zeros}}}}};"));
-                self.line(&format!("if ({count} <= 0) {ty}_new(&{name}, {place});"));
-            }
+            let dims: String = match row {
+                Some(dims) => dims.iter().map(|n| format!(", {count} > 0 ? {n} : 0")).collect(),
+                None => ", 0".repeat(array.ty.rank as usize - 1),
+            };
+            self.line(&format!("{ty} {name} = {{0, 0, {{{count}{dims}}}}};"));
         }
+        let into = Collected { arrays, rows: &rows, known: false };
+        let plan = self.plan;
+        let chunked = plan.of(l);
+        if let Some(chunked) = chunked {
+            self.chunks(&spread, chunked, &Collected { known: true, ..into }, &count, span);
+            if chunked.once {
+                return;
+            }
+            self.line("} else {");
+            self.depth += 1;
+        }
+        for (array, row) in arrays.iter().zip(&rows) {
+            let (ty, name, place) = (self.ty(array.ty), self.name(*array), self.place(span));
+            let when = if row.is_some() { String::new() } else { format!("if ({count} <= 0) ") };
+            self.line(&format!("{when}{ty}_new(&{name}, {place});"));
+        }
+        self.iterations(&spread, &state, &into, ["0", &count], span);
+        if chunked.is_some() {
+            self.depth -= 1;
+            self.line("}");
+        }
+    }
+
+    /// A loop from one iteration to before another.
+    pub(super) fn iterations(
+        &mut self,
+        l: &For,
+        state: &[String],
+        into: &Collected<'_>,
+        [from, to]: [&str; 2],
+        span: Span,
+    ) {
+        let Collected { arrays, rows, known } = *into;
         let index = self.name(l.index);
+        let place = self.place(span);
         let straight = straightened(l);
         let l = straight.as_ref().unwrap_or(l);
         let split = checks_apart(l);
         if let Some((checks, _)) = &split {
-            self.check_loop(checks, &index, &count);
+            self.check_loop(checks, &index, [from, to]);
         }
         let l = split.as_ref().map_or(l, |(_, rest)| rest);
         // Steps are counted for many iterations at once, so that an inner loop has nothing else to do.
         let bounded = is_bounded(l);
         if bounded {
-            self.line(&format!("if (GR_RARE({count} > {LARGE})) {{"));
-            self.line(&format!("  GR_STEPS({count}, {place});"));
+            self.line(&format!("if (GR_RARE({to} - {from} > {LARGE})) {{"));
+            self.line(&format!("  GR_STEPS({to} - {from}, {place});"));
             self.line("}");
         }
         let few = bounded || matches!(l.count, Atom::Int(n) if n <= FEW);
         let (start, end) =
-            if few { ("0".to_string(), count.clone()) } else { (format!("{index}_from"), format!("{index}_to")) };
+            if few { (from.to_string(), to.to_string()) } else { (format!("{index}_from"), format!("{index}_to")) };
         if !few {
-            self.line(&format!("for (int64_t {start} = 0, {end}; {start} < {count}; {start} = {end}) {{"));
+            self.line(&format!("for (int64_t {start} = {from}, {end}; {start} < {to}; {start} = {end}) {{"));
             self.depth += 1;
-            self.line(&format!("{end} = {count} - {start} > {CHUNK} ? {start} + {CHUNK} : {count};"));
+            self.line(&format!("{end} = {to} - {start} > {CHUNK} ? {start} + {CHUNK} : {to};"));
             self.line(&format!("GR_STEPS({end} - {start}, {place});"));
         }
         if let Some(reductions) = vectorisable(l) {
@@ -84,11 +121,16 @@ impl Emitter<'_> {
         }
         self.line(&format!("for (int64_t {index} = {start}; {index} < {end}; {index}++) {{"));
         self.depth += 1;
-        let params = self.enter(&l.carried, &state);
-        targets.extend(self.rows(arrays, &rows, &index));
+        let params = self.enter(&l.carried, state);
+        let mut targets = state.to_vec();
+        targets.extend(self.rows(arrays, rows, &index));
         self.block(&l.body, &params, &targets);
-        for (array, _) in arrays.iter().zip(&rows).filter(|(_, row)| row.is_none()) {
-            self.collect_row(*array, &count, &index, span);
+        for (array, _) in arrays.iter().zip(rows).filter(|(_, row)| row.is_none()) {
+            if known {
+                self.copy_row(*array, &index);
+            } else {
+                self.collect_row(*array, to, &index, span);
+            }
         }
         self.depth -= 1;
         self.line("}");
@@ -99,7 +141,7 @@ impl Emitter<'_> {
     }
 
     /// All the checks of a loop before it runs: whether any fails is found in vector lanes, which one only then.
-    fn check_loop(&mut self, checks: &[Stmt], index: &str, count: &str) {
+    fn check_loop(&mut self, checks: &[Stmt], index: &str, [from, to]: [&str; 2]) {
         self.line("{");
         self.depth += 1;
         self.line("int64_t bad = 0;");
@@ -109,7 +151,7 @@ impl Emitter<'_> {
             } else {
                 self.line("#pragma omp simd reduction(| : bad)");
             }
-            self.line(&format!("for (int64_t {index} = 0; {index} < {count}; {index}++) {{"));
+            self.line(&format!("for (int64_t {index} = {from}; {index} < {to}; {index}++) {{"));
             self.depth += 1;
             for stmt in checks {
                 match &stmt.op {

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod cells;
+mod chunks;
 mod compile;
 mod emit;
 mod located;

@@ -2,6 +2,7 @@
 
 use super::emit::{Emitter, Linker};
 use super::math;
+use crate::cores::Plan;
 use crate::flow::{FunctionId, Module};
 use crate::recursion;
 use crate::run::Code;
@@ -78,15 +79,15 @@ fn new_module() -> Result<JITModule, CompileError> {
     Ok(JITModule::new(builder))
 }
 
-/// Compiles a module; `entries` are the functions to be called from outside.
-pub fn compile(module: &Module, entries: &[FunctionId]) -> Result<Code, CompileError> {
-    compile_shown(module, entries, &mut |_| {})
+/// Compiles a module; `entries` are the functions to be called from outside, `plan` says which loops are cut into chunks.
+pub fn compile(module: &Module, entries: &[FunctionId], plan: &Plan) -> Result<Code, CompileError> {
+    compile_shown(module, entries, plan, &mut |_| {})
 }
 
 /// The functions in Cranelift's language, for people.
-pub fn text(module: &Module, entries: &[FunctionId]) -> Result<String, CompileError> {
+pub fn text(module: &Module, entries: &[FunctionId], plan: &Plan) -> Result<String, CompileError> {
     let mut text = String::new();
-    compile_shown(module, entries, &mut |function| text += &format!("{}\n", function.display()))?;
+    compile_shown(module, entries, plan, &mut |function| text += &format!("{}\n", function.display()))?;
     Ok(text)
 }
 
@@ -94,11 +95,14 @@ pub fn text(module: &Module, entries: &[FunctionId]) -> Result<String, CompileEr
 fn compile_shown(
     module: &Module,
     entries: &[FunctionId],
+    plan: &Plan,
     show: &mut dyn FnMut(&Function),
 ) -> Result<Code, CompileError> {
     let mut linker = Linker {
         jit: new_module()?,
         module,
+        plan,
+        bodies: Vec::new(),
         functions: Vec::new(),
         imports: FxHashMap::default(),
         places: Default::default(),
@@ -117,6 +121,13 @@ fn compile_shown(
         let recursive = linker.recursive[id];
         let func = linker.functions[id];
         define(&mut linker, &mut context, &mut shared, func, show, |emitter, _| emitter.function(function, recursive))?;
+    }
+    while let Some(body) = linker.bodies.pop() {
+        context.func.signature = linker.body_signature();
+        let func = body.function;
+        define(&mut linker, &mut context, &mut shared, func, show, |emitter, params| {
+            emitter.chunk_body(&body, params)
+        })?;
     }
     let mut functions = Vec::new();
     for (number, id) in entries.iter().enumerate() {

@@ -1,7 +1,9 @@
 //! A flow function as Cranelift code: how values are held, how functions are called, how failure leaves.
 
+use super::chunks::Body;
 use super::far::Far;
 use super::math;
+use crate::cores::Plan;
 use crate::flow::*;
 use crate::place::Places;
 use cranelift_codegen::ir::{
@@ -95,6 +97,9 @@ pub(super) fn plain() -> MemFlagsData {
 pub(super) struct Linker<'a> {
     pub(super) jit: JITModule,
     pub(super) module: &'a Module,
+    pub(super) plan: &'a Plan,
+    /// The functions that run chunks of loops and are still to be written.
+    pub(super) bodies: Vec<Body>,
     /// The flow functions.
     pub(super) functions: Vec<FuncId>,
     /// The functions of the runtime, by symbol.
@@ -176,6 +181,11 @@ impl Emitter<'_, '_, '_> {
             self.b.ins().store(plain(), *value, room, offset);
             offset += 8;
         }
+        self.finish();
+    }
+
+    /// The end of a function.
+    pub(super) fn finish(&mut self) {
         let fine = self.b.ins().iconst(types::I32, 0);
         self.b.ins().return_(&[fine]);
 
@@ -295,6 +305,11 @@ impl Emitter<'_, '_, '_> {
         let reference = self.reference(id);
         let call = self.b.ins().call(reference, &values);
         let code = self.b.inst_results(call)[0];
+        self.hand_on(code);
+    }
+
+    /// Leaves with a failure number if there is one.
+    pub(super) fn hand_on(&mut self, code: Value) {
         let on = self.b.create_block();
         self.b.ins().brif(code, self.fail, &[BlockArg::Value(code)], on, &[]);
         self.b.switch_to_block(on);
@@ -347,7 +362,7 @@ impl Emitter<'_, '_, '_> {
 }
 
 /// The accumulators of one number that some call in a block adds to.
-fn shared_sums(block: &Block, found: &mut FxHashSet<Var>) {
+pub(super) fn shared_sums(block: &Block, found: &mut FxHashSet<Var>) {
     gradus_core::traverse::with_stack(|| {
         for stmt in &block.stmts {
             if let Op::Call { args, .. } = &stmt.op {

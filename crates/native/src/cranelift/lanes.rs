@@ -52,20 +52,22 @@ fn cast() -> MemFlagsData {
 }
 
 impl Emitter<'_, '_, '_> {
-    /// The part of a loop that fills whole steps of pairs; gives the index from which single iterations go on. `flat` are the
+    /// The part of a loop, from `first` to before `end`, that fills whole steps of pairs; gives the index from which single iterations go on. `flat` are the
     /// arrays that are collected; `steps` says where steps are counted, if they are.
     pub(super) fn lanes(
         &mut self,
         l: &For,
         plan: &Plan<'_>,
-        count: Value,
+        [first, end]: [Value; 2],
         flat: &[Array],
         steps: Option<Span>,
     ) -> Value {
         let step = 2 * plan.pairs as i64;
         let zero = self.b.ins().iconst(I64, 0);
+        let count = self.b.ins().isub(end, first);
         let positive = self.b.ins().smax(count, zero);
-        let main = self.b.ins().band_imm_s(positive, -step);
+        let whole = self.b.ins().band_imm_s(positive, -step);
+        let main = self.b.ins().iadd(first, whole);
         // For each sum one pair for each pair of a step, so that additions need not wait for each other.
         let mut sums: Vec<Vec<Variable>> = Vec::new();
         let nothing = self.b.ins().f64const(0.0);
@@ -90,7 +92,7 @@ impl Emitter<'_, '_, '_> {
         let longest = if plan.phases > 1 { STRIP } else { CHUNK };
         let (strip, at) = self.block_with(&[I64]);
         let over = self.b.create_block();
-        self.b.ins().brif(main, strip, &[BlockArg::Value(zero)], over, &[]);
+        self.b.ins().brif(whole, strip, &[BlockArg::Value(first)], over, &[]);
         self.b.switch_to_block(strip);
         let start = at[0];
         let left = self.b.ins().isub(main, start);

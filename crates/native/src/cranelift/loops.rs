@@ -22,8 +22,16 @@ impl Emitter<'_, '_, '_> {
     }
 
     pub(super) fn for_loop(&mut self, l: &For, binds: &[Var], ownership: &mut Ownership, span: Span) {
-        let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
-        let arrays = &binds[carried.len()..];
+        let plan = self.linker.plan;
+        match plan.of(l) {
+            Some(chunked) => self.chunked_loop(l, chunked, binds, span),
+            None => self.whole_loop(l, binds, ownership, span),
+        }
+    }
+
+    /// A loop on this thread.
+    pub(super) fn whole_loop(&mut self, l: &For, binds: &[Var], ownership: &mut Ownership, span: Span) {
+        let (carried, arrays) = binds.split_at(l.carried.len());
         let count = self.number(l.count);
         // Arrays of numbers are there before the loop; those of rows when the first row has decided their shape.
         let mut flat: Vec<Option<Array>> = Vec::new();
@@ -38,51 +46,9 @@ impl Emitter<'_, '_, '_> {
                 state.extend(self.zeros(array.ty.rank as usize + 1));
             }
         }
-        let bounded = is_bounded(l);
-        if bounded {
-            self.charge_large(count, span);
-        }
-        let few = bounded || matches!(l.count, Atom::Int(n) if n <= FEW);
-        let plan = plan::plan(l);
         let zero = self.b.ins().iconst(types::I64, 0);
-        let start = match &plan {
-            None => zero,
-            Some(plan) => {
-                if !plan.checks.is_empty() {
-                    self.counted(zero, count, few, &[], span, |e, index, _| {
-                        e.bind_number(l.index, index);
-                        plan.checks.iter().for_each(|stmt| e.plain(stmt));
-                        Vec::new()
-                    });
-                }
-                let flat: Vec<Array> = flat.iter().flatten().cloned().collect();
-                self.lanes(l, plan, count, &flat, (!bounded).then_some(span))
-            }
-        };
-        let ends = self.counted(start, count, few || plan.is_some(), &state, span, |e, index, values| {
-            e.bind_number(l.index, index);
-            e.bind_all(&carried, &values[..own]);
-            let results = e.block(&l.body, &carried);
-            let mut next: Vec<Value> = results[..carried.len()].concat();
-            let mut collected = &values[own..];
-            for ((array, flat), row) in arrays.iter().zip(&flat).zip(&results[carried.len()..]) {
-                match flat {
-                    Some(array) => {
-                        let address = e.address(array, &[index]);
-                        e.b.ins().store(plain(), row[0], address, 0);
-                    }
-                    None => {
-                        let (own, others) = collected.split_at(array.ty.rank as usize + 1);
-                        collected = others;
-                        let Array { data, block, dims, .. } = e.collect_row(own, row, index, count, array.ty, span);
-                        next.extend([data, block]);
-                        next.extend(&dims[1..]);
-                    }
-                }
-            }
-            next
-        });
-        self.bind_all(&binds[..carried.len()], &ends[..own]);
+        let ends = self.iterations(l, arrays, &flat, &state, [zero, count], span);
+        self.bind_all(carried, &ends[..own]);
         let mut collected = &ends[own..];
         for (array, flat) in arrays.iter().zip(flat) {
             let held = flat.unwrap_or_else(|| {
@@ -92,6 +58,70 @@ impl Emitter<'_, '_, '_> {
             });
             self.held.insert(*array, Held::Array(held));
         }
+    }
+
+    /// A loop from one iteration to before another, given its first state; the last state. `flat` are those arrays that are there already, the others
+    /// are part of the state: data, block, and the dimensions of a row.
+    pub(super) fn iterations(
+        &mut self,
+        l: &For,
+        arrays: &[Var],
+        flat: &[Option<Array>],
+        state: &[Value],
+        [from, to]: [Value; 2],
+        span: Span,
+    ) -> Vec<Value> {
+        let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
+        let own = Self::types_of(&carried).len();
+        let bounded = is_bounded(l);
+        if bounded {
+            let count = self.b.ins().isub(to, from);
+            self.charge_large(count, span);
+        }
+        let few = bounded || matches!(l.count, Atom::Int(n) if n <= FEW);
+        let plan = plan::plan(l);
+        let start = match &plan {
+            None => from,
+            Some(plan) => {
+                if !plan.checks.is_empty() {
+                    self.counted(from, to, few, &[], span, |e, index, _| {
+                        e.bind_number(l.index, index);
+                        plan.checks.iter().for_each(|stmt| e.plain(stmt));
+                        Vec::new()
+                    });
+                }
+                let flat: Vec<Array> = flat.iter().flatten().cloned().collect();
+                self.lanes(l, plan, [from, to], &flat, (!bounded).then_some(span))
+            }
+        };
+        self.counted(start, to, few || plan.is_some(), state, span, |e, index, values| {
+            e.bind_number(l.index, index);
+            e.bind_all(&carried, &values[..own]);
+            let results = e.block(&l.body, &carried);
+            let mut next: Vec<Value> = results[..carried.len()].concat();
+            let mut collected = &values[own..];
+            for ((array, flat), row) in arrays.iter().zip(flat).zip(&results[carried.len()..]) {
+                match flat {
+                    Some(array) => {
+                        let address = e.address(array, &[index]);
+                        if array.dims.len() == 1 {
+                            e.b.ins().store(plain(), row[0], address, 0);
+                        } else {
+                            e.copy_row(address, row[0], &array.dims[1..], array.scalar);
+                            e.let_go(row[1]);
+                        }
+                    }
+                    None => {
+                        let (own, others) = collected.split_at(array.ty.rank as usize + 1);
+                        collected = others;
+                        let Array { data, block, dims, .. } = e.collect_row(own, row, index, to, array.ty, span);
+                        next.extend([data, block]);
+                        next.extend(&dims[1..]);
+                    }
+                }
+            }
+            next
+        })
     }
 
     /// Counts the steps of a bounded loop before it runs, if they are many.

@@ -7,6 +7,7 @@
 mod arrays;
 mod blocks;
 mod cells;
+mod chunks;
 mod compile;
 mod emit;
 mod entry;

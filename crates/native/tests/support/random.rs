@@ -229,7 +229,8 @@ pub fn compare(seeds: Range<u64>, options: Options, ways: &[Way]) -> Tally {
         }
     }
     let code = |way: &Way| {
-        let mut options = gradus_native::Options::from(way.backend);
+        // So little that also these small loops are cut into chunks and run on all cores.
+        let mut options = gradus_native::Options { least_work: 8.0, ..way.backend.into() };
         // What runs twice need not be fast.
         options.c.flags.retain(|f| f != "-O3" && f != "-march=native");
         options.c.flags.push("-O1".into());

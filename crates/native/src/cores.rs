@@ -1,0 +1,323 @@
+//! Which loops run on all cores, and how they are cut into chunks.
+//!
+//! A loop that carries no state has iterations that do not know of each other: they collect values and add to accumulators. Such a loop is cut into
+//! *chunks*, each a range of iterations, if there is enough to do, which is decided when the program runs. Invariants:
+//!
+//! - The number of chunks depends on the number of iterations and on what they cost, never on the number of threads
+//!   ([`gradus_runtime::chunks::count`]). So results are the same bits on any number of threads.
+//! - A chunk sees what is outside of the loop as the caller of a compiled function sees its arguments: borrowed, not counted.
+//! - What is collected has its place, of known size, before the loop runs; each chunk writes to its own part.
+//! - An accumulator to which iteration `i` only adds at `[i]` is shared by the chunks. Of any other each chunk has one of its own, which begins at
+//!   -0.0 (so that not even the sign of a zero is lost), and these are added to it in the order of the chunks.
+//! - Nothing in the loop is a box: cells belong to one thread.
+//! - Of the failures in a loop, that of the lowest chunk counts, so it is that of the first iteration that fails. (Which limit on memory or steps
+//!   is met first, and where, may depend on the number of threads.)
+//! - Chunks are not cut again: a loop inside a chunk, also one in a function that is called, runs its own chunks one after the other.
+
+use crate::flow::walk::{for_each_binder, for_each_operand, free_vars};
+use crate::flow::*;
+use crate::recursion;
+use crate::steady::{Length, Lengths};
+use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What makes a chunk worth its while: see [`Chunked::work`]. About 30 microseconds.
+pub const LEAST_WORK: f64 = 65536.0;
+
+/// A count that is not known before it runs is taken to be this.
+const UNKNOWN: f64 = 16.0;
+/// What a call of a function costs that may come to call itself.
+const RECURSION: f64 = 1000.0;
+/// A body of so many statements is small.
+const SMALL: usize = 24;
+/// An estimate has so many terms.
+const MOST_TERMS: usize = 6;
+
+/// The loops of a module that are cut into chunks.
+pub struct Plan {
+    /// By their index variables.
+    loops: FxHashMap<Var, Chunked>,
+    /// Of [`Chunked::work`]: what a chunk should have at least; infinite: nothing is cut.
+    pub least_work: f64,
+}
+
+/// A loop that is cut into chunks.
+#[derive(Clone, Debug)]
+pub struct Chunked {
+    /// What an iteration costs, one for a simple operation: a sum of products of lengths that are known outside of the loop.
+    pub work: Vec<(f64, Vec<Length>)>,
+    /// For each collected value the lengths of its rows, known outside of the loop. If one of them is zero, others may be, and the loop is not cut.
+    pub rows: Vec<Vec<Length>>,
+    /// Accumulators of which each chunk has one of its own.
+    pub sums: Vec<Var>,
+    /// Whether the body is written once, as a function that also runs the loop as a whole. Small ones are written twice: where the loop stands, for few
+    /// iterations, and as a function.
+    pub once: bool,
+    /// All variables that the body uses and does not bind but for sums of one number; also those accumulators that the chunks share.
+    pub outside: Vec<Var>,
+}
+
+impl Plan {
+    pub fn new(module: &Module, least_work: f64) -> Plan {
+        let mut planner = Planner {
+            module,
+            least_work,
+            boxes: with_boxes(module),
+            recursive: recursion::recursive(module),
+            costs: vec![None; module.functions.len()],
+            loops: FxHashMap::default(),
+        };
+        if least_work.is_finite() {
+            module.functions.iter().for_each(|function| planner.block(&function.body));
+        }
+        Plan { loops: planner.loops, least_work }
+    }
+
+    /// How many loops are cut.
+    pub fn loops(&self) -> usize {
+        self.loops.len()
+    }
+
+    pub fn of(&self, l: &For) -> Option<&Chunked> {
+        self.loops.get(&l.index)
+    }
+}
+
+/// For each function whether boxes occur in it or in what it calls.
+fn with_boxes(module: &Module) -> Vec<bool> {
+    let is_box = |ty: Type| ty.shape().is_some();
+    let mut found: Vec<bool> = Vec::new();
+    let mut callees: Vec<Vec<FunctionId>> = Vec::new();
+    for function in &module.functions {
+        let mut calls = Vec::new();
+        walk::callees(&function.body, &mut calls);
+        callees.push(calls);
+        found.push(function.params.iter().any(|v| is_box(v.ty)) || boxes_inside(&function.body));
+    }
+    loop {
+        let next: Vec<bool> =
+            found.iter().zip(&callees).map(|(own, calls)| *own || calls.iter().any(|f| found[f.0])).collect();
+        if next == found {
+            return found;
+        }
+        found = next;
+    }
+}
+
+fn boxes_inside(block: &Block) -> bool {
+    let mut found = false;
+    for_each_binder(block, &mut |v| found |= v.ty.shape().is_some());
+    for_each_operand(block, &mut |a| found |= a.ty().shape().is_some());
+    found
+}
+
+struct Planner<'a> {
+    module: &'a Module,
+    least_work: f64,
+    boxes: Vec<bool>,
+    recursive: Vec<bool>,
+    /// Of functions, once they are known.
+    costs: Vec<Option<f64>>,
+    loops: FxHashMap<Var, Chunked>,
+}
+
+/// Factors are lengths that are known outside.
+type Term = (f64, Vec<Length>);
+
+impl Planner<'_> {
+    fn block(&mut self, block: &Block) {
+        with_stack(|| {
+            for stmt in &block.stmts {
+                if let Op::For(l) = &stmt.op {
+                    if let Some(chunked) = self.chunked(l) {
+                        self.loops.insert(l.index, chunked);
+                        continue;
+                    }
+                }
+                for (inner, _) in stmt.op.blocks() {
+                    self.block(inner);
+                }
+            }
+        })
+    }
+
+    fn chunked(&mut self, l: &For) -> Option<Chunked> {
+        let mut calls = Vec::new();
+        walk::callees(&l.body, &mut calls);
+        if !l.carried.is_empty() || boxes_inside(&l.body) || calls.iter().any(|f| self.boxes[f.0]) {
+            return None;
+        }
+        let mut inside = FxHashSet::default();
+        inside.insert(l.index);
+        for_each_binder(&l.body, &mut |v| {
+            inside.insert(v);
+        });
+        let known = |length: &Length| match length {
+            Length::Number(atom) => atom.var().is_none_or(|v| !inside.contains(&v)),
+            Length::Of(array, _) => !inside.contains(array),
+        };
+        let lengths = Lengths::of_full(&l.body);
+        let mut rows = Vec::new();
+        for result in &l.body.results {
+            let row = lengths.of(*result);
+            if row.len() != result.ty().rank as usize || !row.iter().all(known) {
+                return None;
+            }
+            rows.push(row);
+        }
+        let work = self.work(&l.body, &lengths, &known);
+        if let [(cost, factors)] = &work[..] {
+            let constant = |length: &Length| match length {
+                Length::Number(Atom::Int(n)) => Some(*n as f64),
+                Length::Number(_) | Length::Of(..) => None,
+            };
+            let all = factors.iter().chain([&lengths.number(l.count)]).map(constant).product::<Option<f64>>();
+            if all.is_some_and(|all| all * cost < 2.0 * self.least_work) {
+                return None;
+            }
+        }
+        // Of few iterations the loops inside are the better ones to cut.
+        let loops_inside = l.body.stmts.iter().any(|s| !s.op.blocks().is_empty());
+        if matches!(l.count, Atom::Int(n) if n < if loops_inside { 8 } else { 2 }) {
+            return None;
+        }
+        let mut free = free_vars(&l.body);
+        free.retain(|v| *v != l.index);
+        let sums: Vec<Var> =
+            free.iter().copied().filter(|v| v.ty.accumulator && !own_places(&l.body, *v, l.index)).collect();
+        if free.iter().any(|v| v.ty.accumulator && !v.ty.is_real()) {
+            return None;
+        }
+        let outside = free.into_iter().filter(|v| v.ty.is_array() || !v.ty.accumulator).collect();
+        // A row of an array that is never made has no length, so what is there before the loop only holds for loops that are cut.
+        let once = rows.iter().all(Vec::is_empty) && size(&l.body) > SMALL;
+        Some(Chunked { work, rows, sums, once, outside })
+    }
+
+    /// What a block costs.
+    fn work(&mut self, block: &Block, lengths: &Lengths, known: &dyn Fn(&Length) -> bool) -> Vec<Term> {
+        with_stack(|| {
+            let mut terms: Vec<Term> = vec![(1.0, Vec::new())];
+            for stmt in &block.stmts {
+                let cost = match &stmt.op {
+                    Op::Scalar { prim, .. } => scalar_cost(*prim),
+                    Op::Copy { .. } | Op::Stop { .. } | Op::Dim { .. } => 0.0,
+                    Op::Select { .. } | Op::Get { .. } | Op::Check { .. } | Op::Freeze { .. } | Op::Tag { .. } => 1.0,
+                    Op::Add { value, .. } => {
+                        if value.ty().is_array() {
+                            UNKNOWN
+                        } else {
+                            1.0
+                        }
+                    }
+                    Op::Open { init } => {
+                        if init.ty().is_array() {
+                            UNKNOWN
+                        } else {
+                            1.0
+                        }
+                    }
+                    Op::Set { .. } | Op::Unpack { .. } => 4.0,
+                    Op::Fill { .. } | Op::Literal { .. } | Op::Cell { .. } => 2.0 * UNKNOWN,
+                    Op::Digits { .. } => 300.0,
+                    Op::Call { function, .. } => self.function(*function),
+                    Op::If { then, otherwise, .. } => {
+                        let sides = [then, otherwise].map(|side| self.work(side, lengths, known));
+                        // The longer side, taken to be the one with more terms.
+                        let [one, other] = sides;
+                        let longer = if total(&one) >= total(&other) { one } else { other };
+                        longer.into_iter().for_each(|term| add(&mut terms, term));
+                        1.0
+                    }
+                    Op::For(l) => {
+                        let count = lengths.number(l.count);
+                        for (cost, mut factors) in self.work(&l.body, lengths, known) {
+                            if known(&count) {
+                                factors.push(count);
+                                add(&mut terms, (cost, factors));
+                            } else {
+                                add(&mut terms, (UNKNOWN * cost, factors));
+                            }
+                        }
+                        4.0
+                    }
+                    Op::While(l) => {
+                        for (cost, factors) in self.work(&l.body, lengths, known) {
+                            add(&mut terms, (UNKNOWN * cost, factors));
+                        }
+                        4.0
+                    }
+                };
+                add(&mut terms, (cost, Vec::new()));
+            }
+            terms
+        })
+    }
+
+    fn function(&mut self, id: FunctionId) -> f64 {
+        if self.recursive[id.0] {
+            return RECURSION;
+        }
+        if let Some(cost) = self.costs[id.0] {
+            return cost;
+        }
+        let module = self.module;
+        let body = &module.function(id).body;
+        let cost = 8.0 + total(&self.work(body, &Lengths::of_full(body), &|_| false));
+        self.costs[id.0] = Some(cost);
+        cost
+    }
+}
+
+/// How many statements there are in a block, at any depth.
+fn size(block: &Block) -> usize {
+    let inner = |stmt: &Stmt| stmt.op.blocks().iter().map(|(inner, _)| size(inner)).sum::<usize>();
+    with_stack(|| block.stmts.iter().map(|stmt| 1 + inner(stmt)).sum())
+}
+
+/// Adds a term to a sum. Products with constants are written out.
+fn add(terms: &mut Vec<Term>, (mut cost, mut factors): Term) {
+    factors.retain(|factor| match factor {
+        Length::Number(Atom::Int(n)) => {
+            cost *= (*n).max(0) as f64;
+            false
+        }
+        Length::Number(_) | Length::Of(..) => true,
+    });
+    if let Some((known, _)) = terms.iter_mut().find(|(_, other)| *other == factors) {
+        *known += cost;
+    } else if terms.len() < MOST_TERMS {
+        terms.push((cost, factors));
+    }
+}
+
+/// A sum with lengths that nobody knows.
+fn total(terms: &[Term]) -> f64 {
+    terms.iter().map(|(cost, factors)| cost * UNKNOWN.powi(factors.len() as i32)).sum()
+}
+
+fn scalar_cost(prim: Prim) -> f64 {
+    use Prim::*;
+    match prim {
+        Exp | Log | Sin | Cos | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | Log1p | Expm1 | Erf | PowReal
+        | Atan2 => 12.0,
+        Lgamma | Polygamma => 60.0,
+        DivReal | Sqrt | DivInt | ModInt | PowInt | PowRealInt => 4.0,
+        _ => 1.0,
+    }
+}
+
+/// Whether iteration `i` adds to an accumulator only at `[i]`.
+fn own_places(block: &Block, acc: Var, index: Var) -> bool {
+    with_stack(|| {
+        block.stmts.iter().all(|stmt| {
+            let here = match &stmt.op {
+                Op::Add { acc: to, index: place, .. } if *to == acc => place.first() == Some(&index.into()),
+                Op::Call { args, .. } => !args.contains(&acc.into()),
+                _ => true,
+            };
+            here && stmt.op.blocks().iter().all(|(inner, _)| own_places(inner, acc, index))
+        })
+    })
+}

@@ -1,0 +1,98 @@
+/* Loops of independent iterations in chunks. Their number depends on how much there is to do and never on the number of threads, and what
+   each chunk adds up is added in the order of the chunks: results have the same bits on one thread as on many. */
+
+/* Iterations `from` to before `to`: what they use from outside, and the numbers that the chunk adds up. */
+typedef void (*gr_body)(const void *outside, double *own, int64_t from, int64_t to);
+
+typedef struct {
+  gr_body body;
+  const void *outside;
+  int64_t count, chunks;
+  double *records;
+  int64_t width;
+  gradus_limits limits;
+  gr_shared shared;
+  gr_thread *caller;
+  int64_t failed; /* the lowest chunk that failed; those after it need not run */
+  int code, lock;
+} gr_job;
+
+/* Into how many chunks a loop is cut; see the function `count` of the Rust runtime, which does the same. */
+static int64_t gr_chunk_count(int64_t count, double work, double least, int64_t sums) {
+  double k = 128.0, bounds[4] = {work / least, (double)count, (double)(1 << 25) / (double)sums, work / (least / 8192.0 * (double)sums)};
+  for (int i = 0; i < 4; i++) k = bounds[i] < k ? bounds[i] : k;
+  return (int64_t)k;
+}
+
+static int64_t gr_chunk_start(const gr_job *job, int64_t k) {
+  int64_t rest = job->count % job->chunks;
+  return job->count / job->chunks * k + (k < rest ? k : rest);
+}
+
+static void gr_one_chunk(const gr_job *job, int64_t k) {
+  double *own = job->width ? job->records + job->width * k : 0;
+  /* Nothing, to which a sum adds without losing the sign of its zero. */
+  for (int64_t i = 0; i < job->width; i++) own[i] = -0.0;
+  job->body(job->outside, own, gr_chunk_start(job, k), gr_chunk_start(job, k + 1));
+}
+
+static void gr_chunk_failed(gr_job *job, int64_t k, int code) {
+  while (__atomic_exchange_n(&job->lock, 1, __ATOMIC_ACQUIRE)) {
+  }
+  if (k < job->failed) {
+    job->code = code;
+    __atomic_store_n(&job->failed, k, __ATOMIC_RELAXED);
+  }
+  __atomic_store_n(&job->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* A chunk on whatever thread; one that is not that of the call takes over its limits. */
+static void gr_chunk_apart(void *data, int64_t k) {
+  gr_job *job = data;
+  gr_thread *self = &gr_self;
+  if (k > __atomic_load_n(&job->failed, __ATOMIC_RELAXED)) return;
+  jmp_buf failure;
+  jmp_buf *before = self->failure;
+  if (self != job->caller) {
+    gr_limits = job->limits;
+    gr_start(&failure, __builtin_frame_address(0));
+    gr_share(&job->shared);
+  }
+  self->failure = &failure;
+  int code = setjmp(failure);
+  if (code)
+    gr_chunk_failed(job, k, code);
+  else
+    gr_one_chunk(job, k);
+  gr_take_steps();
+  self->failure = before;
+  if (self != job->caller) {
+    if (code) gr_free_live();
+    self->shared = 0;
+    gradus_set_limits(0);
+  }
+}
+
+/* Runs the chunks, each with `width` numbers of the records to add up. Fails as the first iteration that fails does. */
+static void gr_run_chunks(gr_body body, const void *outside, int64_t count, int64_t chunks, double *records, int64_t width, int place) {
+  gr_thread *self = &gr_self;
+  gr_job job = {body, outside, count, chunks, records, width, gr_limits, {self->fuel + self->rest, self->used}, self, INT64_MAX, 0, 0};
+  if (!gr_runner || self->shared) {
+    for (int64_t k = 0; k < chunks; k++) gr_one_chunk(&job, k);
+    return;
+  }
+  gr_share(&job.shared);
+  gr_runner(gr_chunk_apart, &job, chunks);
+  self->shared = 0;
+  int64_t steps = job.shared.steps;
+  self->fuel = steps < 1 << 20 ? steps : 1 << 20;
+  self->rest = steps - self->fuel;
+  if (job.code) gr_fail(job.code);
+  GR_STEPS(0, place);
+}
+
+/* Adds what all chunks have added up, in their order. */
+static __attribute__((unused)) void gr_merge(double *to, const double *records, int64_t width, int64_t chunks, int64_t count) {
+  for (int64_t k = 0; k < chunks; k++)
+    for (int64_t i = 0; i < count; i++) to[i] += records[width * k + i];
+}

@@ -1,0 +1,177 @@
+//! Loops of independent iterations in chunks, for code made inside the process; `chunks.c` has the same for the C backend.
+//!
+//! Into how many chunks a loop is cut depends on how much there is to do and never on the number of threads, and what each chunk adds up is added
+//! in the order of the chunks. So results have the same bits on one thread as on many.
+
+use crate::memory::{self, Thread};
+use crate::pool;
+use crate::slot::Limits;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::Mutex;
+
+/// Iterations `from` to before `to` of a loop: what it uses from outside is in `outside`, the sums of the chunk are in `own`.
+pub type Body =
+    unsafe extern "C" fn(thread: *mut Thread, outside: *const c_void, own: *mut f64, from: i64, to: i64) -> i32;
+
+/// What the threads that run one loop share.
+pub struct Shared {
+    /// Steps that are left.
+    pub(crate) steps: AtomicI64,
+    /// Bytes that are used; counted only if they are limited.
+    pub(crate) used: AtomicUsize,
+}
+
+/// More chunks than this are not made.
+const MOST: f64 = 128.0;
+/// Of work that is worth a chunk, so much belongs to a number that each chunk adds up: it is cleared, and added to the total.
+const SHARE_OF_SUM: f64 = 1.0 / 8192.0;
+/// So many numbers may all chunks together add up.
+const MOST_SUMS: f64 = (1 << 25) as f64;
+
+/// Into how many chunks a loop of `count` iterations is cut that has so much `work`, of which `least` is worth a chunk, if each chunk has
+/// `sums` numbers of its own to add up. One: it is not cut.
+pub extern "C" fn count(count: i64, work: f64, least: f64, sums: i64) -> i64 {
+    let sums = sums as f64;
+    let bounds = [work / least, count as f64, MOST_SUMS / sums, work / (least * SHARE_OF_SUM * sums)];
+    // Without sums, two of them are infinite.
+    bounds.into_iter().fold(MOST, f64::min) as i64
+}
+
+/// The first iteration of chunk `k`.
+fn start(count: i64, chunks: i64, k: i64) -> i64 {
+    count / chunks * k + k.min(count % chunks)
+}
+
+struct Job {
+    body: Body,
+    outside: *const c_void,
+    count: i64,
+    chunks: i64,
+    records: *mut f64,
+    width: i64,
+    limits: Limits,
+    shared: Shared,
+    caller: *mut Thread,
+    /// The lowest chunk that failed, and how; those after it need not run.
+    failed: AtomicI64,
+    failure: Mutex<(i64, i32)>,
+}
+
+impl Job {
+    unsafe fn run(&self, thread: *mut Thread, k: i64) -> i32 {
+        unsafe {
+            let own = if self.width > 0 { self.records.add((self.width * k) as usize) } else { self.records };
+            // Nothing, to which a sum adds without losing the sign of its zero.
+            memory::fill(own.cast(), self.width, (-0.0_f64).to_bits());
+            let [from, to] = [k, k + 1].map(|k| start(self.count, self.chunks, k));
+            (self.body)(thread, self.outside, own, from, to)
+        }
+    }
+
+    fn fail(&self, k: i64, code: i32) {
+        let mut failure = self.failure.lock().unwrap_or_else(|e| e.into_inner());
+        if k < failure.0 {
+            *failure = (k, code);
+            self.failed.store(k, Ordering::Relaxed);
+        }
+    }
+}
+
+unsafe extern "C" fn chunk(job: *mut c_void, k: i64) {
+    unsafe {
+        let job = &*job.cast::<Job>();
+        if k > job.failed.load(Ordering::Relaxed) {
+            return;
+        }
+        let thread = memory::join(job.caller, job.limits, &job.shared);
+        let code = job.run(thread, k);
+        if code != 0 {
+            job.fail(k, code);
+        }
+        memory::part(thread, job.caller, code != 0);
+    }
+}
+
+/// Runs the chunks of a loop, each with `width` numbers of `records` to add up. 0, or what the first iteration that fails gives.
+///
+/// # Safety
+/// The thread must come from [`memory::enter`]; the body may use what it finds in `outside`, and iterations do not disturb each other.
+pub unsafe extern "C" fn run(
+    thread: *mut Thread,
+    body: Body,
+    outside: *const c_void,
+    count: i64,
+    chunks: i64,
+    records: *mut f64,
+    width: i64,
+) -> i32 {
+    unsafe {
+        let limits = memory::limits(thread);
+        let (steps, used) = memory::left(thread);
+        let shared = Shared { steps: AtomicI64::new(steps), used: AtomicUsize::new(used) };
+        let mut job = Job {
+            body,
+            outside,
+            count,
+            chunks,
+            records,
+            width,
+            limits,
+            shared,
+            caller: thread,
+            failed: AtomicI64::new(i64::MAX),
+            failure: Mutex::new((i64::MAX, 0)),
+        };
+        if pool::threads() <= 1 || memory::is_shared(thread) {
+            for k in 0..chunks {
+                let code = job.run(thread, k);
+                if code != 0 {
+                    return code;
+                }
+            }
+            return 0;
+        }
+        memory::share(thread, &job.shared);
+        pool::run(chunk, (&raw mut job).cast(), chunks);
+        memory::unshare(thread, job.shared.steps.load(Ordering::Relaxed));
+        job.failure.into_inner().unwrap_or_else(|e| e.into_inner()).1
+    }
+}
+
+/// Adds what all chunks have added up, in their order: `count` numbers from `records` on, then `width` further, and so on.
+///
+/// # Safety
+/// The numbers must be there.
+pub unsafe extern "C" fn merge(to: *mut f64, records: *const f64, width: i64, chunks: i64, count: i64) {
+    for k in 0..chunks {
+        unsafe { memory::add(to, records.add((width * k) as usize), count) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_cover_the_iterations() {
+        for iterations in [2, 3, 10, 127, 128, 129, 1000, i64::MAX] {
+            for chunks in [1, 2, 3, 7, 128] {
+                let starts: Vec<i64> = (0..=chunks).map(|k| start(iterations, chunks, k)).collect();
+                assert!(starts[0] == 0 && starts.last() == Some(&iterations) && starts.is_sorted());
+            }
+        }
+    }
+
+    #[test]
+    fn how_many_chunks() {
+        let least = 65536.0;
+        assert_eq!(count(1000, 100_000.0, least, 0), 1);
+        assert_eq!(count(1000, 200_000.0, least, 0), 3);
+        assert_eq!(count(2, 1e9, least, 1), 2);
+        assert_eq!(count(i64::MAX, 1e30, least, 1), 128);
+        // Ten million sums for ten million additions: no chunks. For a billion, as many as there is memory for.
+        assert!(count(10_000_000, 1e7, least, 10_000_000) <= 1);
+        assert_eq!(count(1_000_000_000, 1e9, least, 10_000_000), 3);
+    }
+}
