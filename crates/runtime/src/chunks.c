@@ -2,7 +2,7 @@
    each chunk adds up is added in the order of the chunks: results have the same bits on one thread as on many. */
 
 /* Iterations `from` to before `to`: what they use from outside, and the numbers that the chunk adds up. */
-typedef void (*gr_body)(const void *outside, double *own, int64_t from, int64_t to);
+typedef void (*gr_body)(gr_thread *self, const void *outside, double *own, int64_t from, int64_t to);
 
 typedef struct {
   gr_body body;
@@ -29,11 +29,11 @@ static int64_t gr_chunk_start(const gr_job *job, int64_t k) {
   return job->count / job->chunks * k + (k < rest ? k : rest);
 }
 
-static void gr_one_chunk(const gr_job *job, int64_t k) {
+static void gr_one_chunk(gr_thread *self, const gr_job *job, int64_t k) {
   double *own = job->width ? job->records + job->width * k : 0;
   /* Nothing, to which a sum adds without losing the sign of its zero. */
   for (int64_t i = 0; i < job->width; i++) own[i] = -0.0;
-  job->body(job->outside, own, gr_chunk_start(job, k), gr_chunk_start(job, k + 1));
+  job->body(self, job->outside, own, gr_chunk_start(job, k), gr_chunk_start(job, k + 1));
 }
 
 static void gr_chunk_failed(gr_job *job, int64_t k, int code) {
@@ -49,7 +49,7 @@ static void gr_chunk_failed(gr_job *job, int64_t k, int code) {
 /* A chunk on whatever thread; one that is not that of the call takes over its limits. */
 static void gr_chunk_apart(void *data, int64_t k) {
   gr_job *job = data;
-  gr_thread *self = &gr_self;
+  gr_thread *self = gr_here();
   if (k > __atomic_load_n(&job->failed, __ATOMIC_RELAXED)) return;
   jmp_buf failure;
   jmp_buf *before = self->failure;
@@ -63,7 +63,7 @@ static void gr_chunk_apart(void *data, int64_t k) {
   if (code)
     gr_chunk_failed(job, k, code);
   else
-    gr_one_chunk(job, k);
+    gr_one_chunk(self, job, k);
   gr_take_steps();
   self->failure = before;
   if (self != job->caller) {
@@ -74,11 +74,10 @@ static void gr_chunk_apart(void *data, int64_t k) {
 }
 
 /* Runs the chunks, each with `width` numbers of the records to add up. Fails as the first iteration that fails does. */
-static void gr_run_chunks(gr_body body, const void *outside, int64_t count, int64_t chunks, double *records, int64_t width, int place) {
-  gr_thread *self = &gr_self;
+static void gr_run_chunks(gr_thread *self, gr_body body, const void *outside, int64_t count, int64_t chunks, double *records, int64_t width, int place) {
   gr_job job = {body, outside, count, chunks, records, width, gr_limits, {self->fuel + self->rest, self->used}, self, INT64_MAX, 0, 0};
   if (!gr_runner || self->shared) {
-    for (int64_t k = 0; k < chunks; k++) gr_one_chunk(&job, k);
+    for (int64_t k = 0; k < chunks; k++) gr_one_chunk(self, &job, k);
     return;
   }
   gr_share(&job.shared);

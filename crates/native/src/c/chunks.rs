@@ -78,7 +78,7 @@ impl Emitter<'_> {
             self.line("} else {");
         }
         let arguments = format!("{count}, chunks_{number}, records, width_{number}, {place}");
-        self.line(&format!("gr_run_chunks(gr_body_{number}, &outside, {arguments});"));
+        self.line(&format!("gr_run_chunks(self, gr_body_{number}, &outside, {arguments});"));
         for (at, sum) in scalars.iter().enumerate() {
             let name = self.accumulator(*sum);
             self.line(&format!("double sum_{at} = {name};"));
@@ -103,7 +103,7 @@ impl Emitter<'_> {
         let values: Vec<String> = scalars.iter().map(|sum| self.accumulator(*sum)).collect();
         let list = if values.is_empty() { "0".to_string() } else { values.join(", ") };
         self.line(&format!("  double own[] = {{{list}}};"));
-        self.line(&format!("  gr_body_{number}(&outside, own, 0, {count});"));
+        self.line(&format!("  gr_body_{number}(self, &outside, own, 0, {count});"));
         for (at, value) in values.iter().enumerate() {
             self.line(&format!("  {value} = own[{at}];"));
         }
@@ -121,7 +121,9 @@ impl Emitter<'_> {
             self.line(&format!("  {ty} {name};"));
         }
         self.line("};");
-        self.line(&format!("static void gr_body_{number}(const void *data, double *own, int64_t from, int64_t to) {{"));
+        self.line(&format!(
+            "static void gr_body_{number}(gr_thread *self, const void *data, double *own, int64_t from, int64_t to) {{"
+        ));
         self.depth += 1;
         self.line(&format!("const struct gr_outside_{number} *outside = data;"));
         for var in &outside {
