@@ -7,7 +7,7 @@
 From Coq Require Import Reals List Lia ZArith.
 From Coquelicot Require Import Coquelicot.
 Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Shape Vector Continuation Unshared Refinement Rewrite.
-Require Combinator Elaborate Checker.
+Require Combinator Elaborate Checker Bulk.
 Import ListNotations.
 Open Scope nat_scope.
 Unset Asymmetric Patterns.
@@ -146,6 +146,22 @@ Theorem fuel_is_only_definedness : forall X (O : ops X) k k' (e : tm nil TR) y n
   ev O k e tt = Some (y, n, s) -> ev O k' e tt = Some (y, n, s).
 Proof. exact fuel_mono. Qed.
 
+(* the matrix product of the standard library, a program like any other, is the matrix product: B has m columns *)
+Theorem library_matmul : forall fuel G (a b : tm G (TArr (TArr TR))) r (A B : list (list R)) m,
+  (exists n, ev RO fuel a r = Some (A, n, 0)) -> (exists n, ev RO fuel b r = Some (B, n, 0)) ->
+  (forall row, In row A -> length row = length B) -> (forall row, In row B -> length row = m) -> B <> nil ->
+  exists n, ev RO fuel (Bulk.matmul a b) r =
+    Some (map (fun row => map (fun j => Bulk.dotR row (Bulk.columnR j B)) (seq 0 m)) A, n, 0).
+Proof. exact Bulk.matmul_value. Qed.
+
+(* and so is its scatter-add: each value is added at its place, one after the other *)
+Theorem library_scatter_add : forall fuel G (a : tm G (TArr TR)) (places : tm G (TArr TI)) (values : tm G (TArr TR)) r (l : list R) (is : list Z) (us : list R),
+  (exists n, ev RO fuel a r = Some (l, n, 0)) -> (exists n, ev RO fuel places r = Some (is, n, 0)) ->
+  (exists n, ev RO fuel values r = Some (us, n, 0)) -> length is = length us ->
+  (forall k, In k is -> (0 <= k < Z.of_nat (length l))%Z) ->
+  exists n, ev RO fuel (Bulk.scatter_add a places values) r = Some (Bulk.scatterR l is us, n, 0).
+Proof. exact Bulk.scatter_value. Qed.
+
 Print Assumptions K_forward_mode.
 Print Assumptions K_reverse_mode.
 Print Assumptions K_figure_15.
@@ -162,3 +178,5 @@ Print Assumptions C_combinator_mode.
 Print Assumptions C_theorem_2.
 Print Assumptions checked_derivations.
 Print Assumptions fuel_is_only_definedness.
+Print Assumptions library_matmul.
+Print Assumptions library_scatter_add.

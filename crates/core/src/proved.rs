@@ -129,6 +129,8 @@ impl Walk<'_> {
             Prim::StringAppend | Prim::StringLength | Prim::StringOfInt | Prim::StringOfReal => {
                 self.note(format!("`{name}`"), span)
             }
+            // At the reals the text of the family is one operation on reals.
+            Prim::VectorAdd | Prim::VectorSub if matches!(types, [Type::Real]) => {}
             Prim::VectorAdd | Prim::VectorSub | Prim::Scale | Prim::Inner | Prim::ZeroLike => {
                 self.note(format!("`{name}`"), span)
             }

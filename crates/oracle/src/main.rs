@@ -154,6 +154,10 @@ impl Tally {
             derivations.rounded,
             derivations.outside
         );
+        let mut unproved: Vec<_> = derivations.unproved.iter().map(|(rule, count)| (*count, *rule)).collect();
+        unproved.sort_unstable_by(|a, b| b.cmp(a));
+        let listed: Vec<String> = unproved.iter().map(|(count, rule)| format!("{rule} {count}")).collect();
+        println!("  not proved: {}", listed.join(", "));
         for fault in derivations.faults.iter().take(MAX_FAULTS) {
             println!("  not accepted: {fault}");
         }

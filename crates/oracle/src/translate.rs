@@ -350,6 +350,8 @@ impl<'a> Translator<'a> {
                 wires.push(Wire::Lit(0, 0));
                 Wire::op("lt", wires)
             }
+            Prim::VectorAdd if matches!(&types[..], [Type::Real]) => Wire::Op("add", wires),
+            Prim::VectorSub if matches!(&types[..], [Type::Real]) => Wire::Op("sub", wires),
             Prim::NegInt => Wire::op("isub", [vec![Wire::Int(0)], wires].concat()),
             Prim::CheckSize => return self.check_size(&types[0], args),
             other => return outside(format!("`{}`", other.info().name)),
