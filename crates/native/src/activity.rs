@@ -43,6 +43,8 @@ impl Activity<'_> {
             | Op::Cell { .. }
             | Op::Tag { .. }
             | Op::Unpack { .. }
+            | Op::Push { .. }
+            | Op::Pop { .. }
             | Op::Digits { .. }
             | Op::Check { .. }
             | Op::Open { .. }

@@ -9,7 +9,7 @@
 //! - What is collected has its place, of known size, before the loop runs; each chunk writes to its own part.
 //! - An accumulator to which iteration `i` only adds at `[i]` is shared by the chunks. Of any other each chunk has one of its own, which begins at
 //!   -0.0 (so that not even the sign of a zero is lost), and these are added to it in the order of the chunks.
-//! - Nothing in the loop is a box: cells belong to one thread.
+//! - Nothing in the loop is a box or goes on the tape: both belong to one thread.
 //! - Of the failures in a loop, that of the lowest chunk counts, so it is that of the first iteration that fails. (Which limit on memory or steps
 //!   is met first, and where, may depend on the number of threads.)
 //! - Chunks are not cut again: a loop inside a chunk, also one in a function that is called, runs its own chunks one after the other.
@@ -106,10 +106,20 @@ fn with_boxes(module: &Module) -> Vec<bool> {
 }
 
 fn boxes_inside(block: &Block) -> bool {
-    let mut found = false;
+    let mut found = uses_tape(block);
     for_each_binder(block, &mut |v| found |= v.ty.shape().is_some());
     for_each_operand(block, &mut |a| found |= a.ty().shape().is_some());
     found
+}
+
+/// The tape, too, belongs to one thread, and what is on it has an order.
+fn uses_tape(block: &Block) -> bool {
+    with_stack(|| {
+        block.stmts.iter().any(|stmt| match &stmt.op {
+            Op::Push { .. } | Op::Pop { .. } => true,
+            op => op.blocks().iter().any(|(inner, _)| uses_tape(inner)),
+        })
+    })
 }
 
 struct Planner<'a> {
@@ -218,7 +228,7 @@ impl Planner<'_> {
                             1.0
                         }
                     }
-                    Op::Set { .. } | Op::Unpack { .. } => 4.0,
+                    Op::Set { .. } | Op::Unpack { .. } | Op::Push { .. } | Op::Pop { .. } => 4.0,
                     Op::Fill { .. } | Op::Literal { .. } | Op::Cell { .. } => 2.0 * UNKNOWN,
                     Op::Digits { .. } => 300.0,
                     Op::Call { function, .. } => self.function(*function),

@@ -175,7 +175,9 @@ impl Walk<'_> {
                 let shape = self.module.shape(*shape);
                 let name = shape.name.text();
                 match &*name {
-                    "trace" => vec![Kind::Trace { kept: fields.iter().filter_map(|a| self.field(a.var()?)).collect() }],
+                    _ if shape.trace => {
+                        vec![Kind::Trace { kept: fields.iter().filter_map(|a| self.field(a.var()?)).collect() }]
+                    }
                     "closure" => vec![Kind::Closure],
                     // An array that a loop saves: said where the loop is.
                     "state" => Vec::new(),
@@ -184,6 +186,9 @@ impl Walk<'_> {
                         vec![Kind::Cell { name, tangent: shape.linear_of.is_some() }]
                     }
                 }
+            }
+            Op::Push { values } => {
+                vec![Kind::Trace { kept: values.iter().filter_map(|a| self.field(a.var()?)).collect() }]
             }
             Op::Call { function, .. } => {
                 let callee = self.module.function(*function);
@@ -211,6 +216,7 @@ impl Walk<'_> {
             | Op::Literal { .. }
             | Op::Tag { .. }
             | Op::Unpack { .. }
+            | Op::Pop { .. }
             | Op::Digits { .. }
             | Op::Check { .. }
             | Op::If { .. }
@@ -252,8 +258,10 @@ impl Walk<'_> {
 
     /// What a trace keeps, without the traces inside.
     fn field(&self, var: Var) -> Option<String> {
-        let inner = var.ty.shape().is_some_and(|s| self.module.shape(s).name == Name::new("trace"));
-        (!inner).then(|| format!("{}: {}", var.name, self.type_text(var.ty)))
+        let inner = var.ty.shape().is_some_and(|s| self.module.shape(s).trace);
+        // On the tape a trace is known by its tag.
+        let tag = var.name == Name::new("trace");
+        (!inner && !tag).then(|| format!("{}: {}", var.name, self.type_text(var.ty)))
     }
 
     fn type_text(&self, ty: Type) -> String {

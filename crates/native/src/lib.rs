@@ -48,6 +48,7 @@ pub mod simplify;
 pub mod steady;
 mod steps;
 pub mod tangent;
+mod tape;
 
 mod compile;
 

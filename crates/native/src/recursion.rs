@@ -83,8 +83,9 @@ pub fn can_fail(module: &Module, id: FunctionId) -> bool {
         with_stack(|| {
             block.stmts.iter().any(|stmt| {
                 let arrays = stmt.binds.iter().any(|v| v.ty.is_counted());
-                let stops = matches!(stmt.op, Op::Check { .. } | Op::Call { .. } | Op::For(_) | Op::While(_))
-                    || matches!(&stmt.op, Op::Add { acc, .. } if acc.ty.shape().is_some());
+                let stops =
+                    matches!(stmt.op, Op::Push { .. } | Op::Check { .. } | Op::Call { .. } | Op::For(_) | Op::While(_))
+                        || matches!(&stmt.op, Op::Add { acc, .. } if acc.ty.shape().is_some());
                 arrays || stops || stmt.op.blocks().iter().any(|(b, _)| block_can_fail(b))
             })
         })

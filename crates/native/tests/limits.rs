@@ -122,3 +122,28 @@ fn repeated_calls() {
         assert!(matches!(wrong.err(), Some(RunError::Arguments { .. })));
     }
 }
+
+/// What the forward sweep leaves for the backward sweep counts as memory, and a call that fails in between leaves nothing behind.
+#[test]
+fn gradients_of_deep_recursion() {
+    let text = "let rec chain (n : int) (x : real) : real = if n = 0 then x else 0.5 * sin (chain (n - 1) x)\n\
+                let slope (n : int) (x : real) : real = grad (chain n) x";
+    let slope =
+        |n: usize, x: f64| (0..n).fold((x, 1.0), |(y, slope): (f64, f64), _| (0.5 * y.sin(), 0.5 * y.cos() * slope)).1;
+    for native in natives(text, &["slope"]) {
+        let within = |n: i64, limits: &Limits| native.call_within(0, &[Leaf::Int(n), Leaf::Real(0.7)], limits);
+        let memory = Limits { max_memory: Some(6 << 20), ..Limits::default() };
+        let steps = Limits { max_steps: Some(1_500_000), ..Limits::default() };
+        for _ in 0..2 {
+            assert!(matches!(within(1_000_000, &memory), Err(RunError::Memory { .. })));
+            // The forward sweep is over, the backward sweep is not.
+            assert!(matches!(within(1_000_000, &steps), Err(RunError::Steps { .. })));
+            assert_eq!(within(1_000_000, &Limits::default()), Ok(vec![Leaf::Real(0.0)]));
+            for limits in [&memory, &steps] {
+                let Ok(found) = within(20, limits) else { panic!("enough for a few") };
+                let [Leaf::Real(found)] = found[..] else { panic!("a number") };
+                assert!((found / slope(20, 0.7) - 1.0).abs() < 1e-12, "{found}");
+            }
+        }
+    }
+}

@@ -13,6 +13,7 @@ pub mod math;
 pub mod memory;
 pub mod pool;
 pub mod slot;
+pub mod tape;
 
 /// The beginning of every C file: memory, failure, the mathematics that C lacks.
 pub const C_PRELUDE: &str = include_str!("prelude.c");

@@ -6,6 +6,7 @@
 use crate::cells::{self, Cells};
 use crate::chunks::Shared;
 use crate::slot::{Kind, Limits, Slot};
+use crate::tape::Tape;
 use std::alloc::{alloc, dealloc, Layout};
 use std::cell::UnsafeCell;
 use std::ptr::{null, null_mut};
@@ -28,6 +29,9 @@ pub struct Block {
 pub const DATA: i64 = size_of::<Block>() as i64;
 pub const FUEL_OFFSET: i32 = std::mem::offset_of!(Thread, fuel) as i32;
 pub const STACK_END_OFFSET: i32 = std::mem::offset_of!(Thread, stack_end) as i32;
+/// Where the tape ends now, and where what there is of it ends.
+pub const TAPE_AT_OFFSET: i32 = (std::mem::offset_of!(Thread, tape) + std::mem::offset_of!(Tape, at)) as i32;
+pub const TAPE_END_OFFSET: i32 = (std::mem::offset_of!(Thread, tape) + std::mem::offset_of!(Tape, end)) as i32;
 
 /// Steps between looks at the interrupt.
 const LOOK_EVERY: i64 = 1 << 20;
@@ -41,6 +45,7 @@ pub struct Thread {
     fuel: i64,
     /// Recursive functions fail when the stack pointer is below this.
     stack_end: usize,
+    tape: Tape,
     /// Steps that are left besides `fuel`.
     rest: i64,
     limits: Limits,
@@ -104,6 +109,7 @@ thread_local! {
         Own(UnsafeCell::new(Thread {
             fuel: 0,
             stack_end: 0,
+            tape: Tape::new(),
             rest: 0,
             limits: Limits::NONE,
             shared: null(),
@@ -142,6 +148,7 @@ pub extern "C" fn enter() -> *mut Thread {
             let limits = (*thread).limits;
             (*thread).stack_end = (&raw const here as usize).saturating_sub(limits.stack.max(0) as usize);
             (*thread).used = 0;
+            (*thread).tape.reset();
             (*thread).fuel = limits.steps.min(LOOK_EVERY);
             (*thread).rest = limits.steps - (*thread).fuel;
         }
@@ -172,6 +179,10 @@ pub unsafe extern "C" fn leave(thread: *mut Thread) {
 
 pub(crate) unsafe fn cells<'a>(thread: *mut Thread) -> &'a mut Cells {
     unsafe { &mut (*thread).cells }
+}
+
+pub(crate) unsafe fn tape<'a>(thread: *mut Thread) -> &'a mut Tape {
+    unsafe { &mut (*thread).tape }
 }
 
 /// Counts bytes against the limit.

@@ -55,6 +55,9 @@ typedef struct {
   gr_cell *cells[GR_SMALL_CELL];
   char *cell_at, *cell_end;
   gr_chunk *chunks, *chunk;
+  /* The tape, kept from call to call: where it ends now, where what has been counted of it ends, and how many bytes there are. */
+  char *tape, *tape_at, *tape_end;
+  int64_t tape_room;
   int64_t used;       /* bytes of the blocks that are linked, and of the chunks */
   int64_t fuel, rest; /* steps until the next look at the limits, and after that */
   gr_shared *shared;  /* while it runs chunks of a loop together with other threads */
@@ -84,6 +87,7 @@ static void gr_start(jmp_buf *failure, void *frame) {
   gr_self.failure = failure;
   gr_self.stack_end = (char *)frame - gr_limits.stack;
   gr_self.used = 0;
+  gr_self.tape_at = gr_self.tape_end = gr_self.tape;
   gr_self.fuel = gr_limits.steps < 1 << 20 ? gr_limits.steps : 1 << 20;
   gr_self.rest = gr_limits.steps - gr_self.fuel;
 }
@@ -321,6 +325,35 @@ static inline void gr_put(gr_thread *self, gr_cell **place, gr_cell *c) {
 static inline __attribute__((unused)) void gr_put_all(gr_thread *self, gr_cell **to, gr_cell *const *from, int64_t count) {
   for (int64_t k = 0; k < count; k++) gr_put(self, to + k, gr_hold_cell(from[k]));
 }
+
+/* The tape: values in the reverse order of which they will be wanted. It grows as a whole, so nobody keeps a pointer into it. */
+static __attribute__((noinline)) char *gr_more_tape(gr_thread *self, int64_t bytes, int place) {
+  int64_t at = self->tape_at - self->tape, end = self->tape_end - self->tape;
+  int64_t more = bytes > GR_CHUNK_BYTES ? bytes : GR_CHUNK_BYTES;
+  gr_charge(more, place);
+  if (end + more > self->tape_room) {
+    char *fresh = realloc(self->tape, 2 * (size_t)(end + more));
+    if (!fresh) gr_fail(place + GR_MEMORY);
+    self->tape = fresh;
+    self->tape_room = 2 * (end + more);
+  }
+  self->tape_end = self->tape + end + more;
+  return self->tape_at = self->tape + at;
+}
+
+static inline char *gr_push(gr_thread *self, int64_t bytes, int place) {
+  char *at = self->tape_at;
+  if (GR_RARE(self->tape_end - at < bytes)) at = gr_more_tape(self, bytes, place);
+  self->tape_at = at + bytes;
+  return at;
+}
+
+static inline const char *gr_pop(gr_thread *self, int64_t bytes) { return self->tape_at -= bytes; }
+
+static inline void gr_store_real(char *to, double x) { memcpy(to, &x, 8); }
+static inline void gr_store_int(char *to, int64_t x) { memcpy(to, &x, 8); }
+static inline void gr_store_bool(char *to, uint8_t x) { *to = (char)x; }
+static inline void gr_store_box(char *to, gr_cell *c) { memcpy(to, &c, 8); }
 
 static inline int gr_sole(const gr_block *b) { return b && b->holders == 1; }
 

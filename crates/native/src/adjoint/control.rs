@@ -60,6 +60,8 @@ impl Sweep<'_> {
             | Op::Cell { .. }
             | Op::Tag { .. }
             | Op::Unpack { .. }
+            | Op::Push { .. }
+            | Op::Pop { .. }
             | Op::Digits { .. }
             | Op::Check { .. }
             | Op::Open { .. }
@@ -310,7 +312,12 @@ pub(super) fn mark_replayed(stmts: &mut [Stmt], replayed: &FxHashSet<Var>) {
 }
 
 /// Makes a `while` count its iterations in a last state variable; gives the count.
-fn count_iterations(binds: &mut Vec<Var>, carried: &mut Vec<(Var, Atom)>, body: &mut Block, b: &mut Builder) -> Var {
+pub(super) fn count_iterations(
+    binds: &mut Vec<Var>,
+    carried: &mut Vec<(Var, Atom)>,
+    body: &mut Block,
+    b: &mut Builder,
+) -> Var {
     let counter = Var::fresh("steps", Type::INT);
     let count = Var::fresh("steps", Type::INT);
     b.push();

@@ -27,8 +27,8 @@ pub(super) struct Halves {
 pub(super) struct Traced {
     /// The box; for a loop, that of its last iteration.
     trace: Var,
-    /// For a loop: the box of the iteration before, which each iteration keeps in its own.
-    before: Option<Var>,
+    /// For a loop: the box of the iteration before, which each iteration keeps in its own, and the number of iterations.
+    before: Option<(Var, Atom)>,
     shape: ShapeId,
     /// The forward sweeps of the nested blocks.
     records: Vec<Vec<(Stmt, Record)>>,
@@ -134,16 +134,17 @@ impl Sweep<'_> {
     /// Writes a branch or loop of the forward sweep so that it gives a trace.
     pub(super) fn forward_traced(&mut self, stmt: &Stmt) -> Record {
         let stmt = self.without_settled(stmt);
-        let shape = self.module.new_shape("trace");
+        let shape = self.module.new_trace();
         let nil = Atom::Nil(shape);
         let Stmt { mut binds, op, span } = stmt;
         let (mut records, mut results, mut emitted) = (Vec::new(), Vec::new(), Vec::new());
+        let repeated = !matches!(op, Op::If { .. });
         let mut sweep = |s: &mut Self, block: Block, params: &[Var]| {
             s.b.push();
             records.push(s.forward(block.stmts));
             results.push(block.results.clone());
             let written = s.b.pop([block.results, vec![nil]].concat());
-            emitted.push(Emitted::new(&written.stmts, params));
+            emitted.push(Emitted::new(&written.stmts, params, repeated));
             written
         };
         let trace = Var::fresh("trace", Type::boxed(shape));
@@ -155,17 +156,20 @@ impl Sweep<'_> {
                 Op::If { cond, then, otherwise, replayed: false }
             }
             Op::For(mut l) => {
-                before = Some(carry_trace(&mut l.carried, &mut binds, trace, nil));
-                let params: Vec<Var> = std::iter::once(l.index).chain(l.carried.iter().map(|(v, _)| *v)).collect();
+                before = Some((carry_trace(&mut l.carried, &mut binds, trace, nil), l.count));
+                // The backward sweep counts, too, so that the index need not be kept.
+                let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
                 let mut body = sweep(self, l.body, &params);
                 last_to(&mut body.results, l.carried.len() - 1);
                 Op::For(For { body, ..l })
             }
             Op::While(mut l) => {
-                before = Some(carry_trace(&mut l.carried, &mut binds, trace, nil));
+                let iteration = carry_trace(&mut l.carried, &mut binds, trace, nil);
                 let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
                 let mut body = sweep(self, l.body, &params);
                 last_to(&mut body.results, l.carried.len());
+                let count = control::count_iterations(&mut binds, &mut l.carried, &mut body, self.b);
+                before = Some((iteration, count.into()));
                 Op::While(While { body, ..l })
             }
             _ => gradus_source::bug!("a trace of something without blocks"),
@@ -203,58 +207,46 @@ impl Sweep<'_> {
     pub(super) fn backward_traced_loop(&mut self, stmt: Stmt, traced: Traced) {
         let adjs: Vec<Option<Atom>> = stmt.binds.iter().map(|v| self.take(*v)).collect();
         let (carried, body, index, skip) = match &stmt.op {
-            Op::For(l) => (&l.carried, &l.body, Some(l.index), 0),
-            Op::While(l) => (&l.carried, &l.body, None, 1),
+            Op::For(l) => (&l.carried, &l.body, l.index, 0),
+            Op::While(l) => (&l.carried, &l.body, Var::fresh("i", Type::INT), 1),
             _ => return,
         };
         let state = self.adjoint_state(&stmt, carried, &adjs);
-        let params: Vec<Var> = index.into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();
+        let params: Vec<Var> = std::iter::once(index).chain(carried.iter().map(|(v, _)| *v)).collect();
         let free = outer_vars(body, &params);
         let Traced { trace, before, shape, mut records, mut results, mut emitted } = traced;
-        let Some(before) = before else { gradus_source::bug!("the trace of a loop was not carried") };
+        let Some((before, count)) = before else { gradus_source::bug!("the trace of a loop was not carried") };
         let emitted = emitted.pop().unwrap_or_default();
         let (records, results) = (records.pop().unwrap_or_default(), results.pop().unwrap_or_default());
         self.around(&free, |s| {
-            let is_something = |s: &mut Self, cell: Atom| {
-                let tag = s.b.tag(cell);
-                s.b.scalar(Prim::LessEqual, &[Atom::Int(0), tag])
-            };
-            let any = is_something(s, trace.into());
-            s.b.push();
             let now = Var::fresh("trace", trace.ty);
             let mut carried_adj: Vec<(Var, Atom)> = vec![(now, trace.into())];
             carried_adj.extend(state.iter().map(|(_, var, last)| (*var, *last)));
-            // The number of the iteration is only wanted for what was collected.
-            let collected: Vec<(usize, Atom)> =
-                (carried.len()..stmt.binds.len()).filter_map(|at| adjs[at].map(|all| (at, all))).collect();
-            let number = collected.first().and_then(|(_, all)| all.var()).map(|all| {
-                let count = s.b.dim(all, 0);
-                let last = s.b.scalar(Prim::SubInt, &[count, Atom::Int(1)]);
-                let number = Var::fresh("i", Type::INT);
-                carried_adj.push((number, last));
-                number
-            });
             s.b.push();
             let mut seeds: Vec<Option<Atom>> = vec![None; results.len()];
             for (at, adj, _) in &state {
                 seeds[*at + skip] = Some((*adj).into());
             }
-            for (at, all) in collected {
-                seeds[at + skip] = number.map(|i| s.b.get(all, vec![i.into()]));
+            for at in carried.len()..stmt.binds.len() {
+                seeds[at + skip] = adjs[at].map(|all| s.b.get(all, vec![index.into()]));
             }
             s.seed(&results, &seeds);
             s.backward(records);
-            let again = is_something(s, before.into());
-            let mut next = vec![again, before.into()];
+            let mut next = vec![before.into()];
             next.extend(state.iter().map(|(at, _, _)| s.take_or_zero(carried[*at].0)).collect::<Vec<_>>());
-            next.extend(number.map(|i| s.b.scalar(Prim::SubInt, &[i.into(), Atom::Int(1)])));
             let backward = s.b.pop(next);
             let backward = s.with_trace(trace, now.into(), shape, &emitted, backward);
-            let firsts = s.b.while_loop(carried_adj, backward);
-            let ran = s.b.pop(firsts[1..=state.len()].to_vec());
-            let not = Block { stmts: Vec::new(), results: state.iter().map(|(_, _, last)| *last).collect() };
-            let firsts = s.b.branch(any, ran, not);
-            for ((at, _, _), first) in state.iter().zip(firsts) {
+            let k = Var::fresh(BACKWARD_INDEX, Type::INT);
+            s.b.push();
+            let last = s.b.scalar(Prim::SubInt, &[count, Atom::Int(1)]);
+            let number = s.b.scalar(Prim::SubInt, &[last, k.into()]);
+            let mut renaming = Renaming::default();
+            renaming.map.insert(index, number);
+            let renamed = renaming.block(&backward);
+            s.b.stmts(renamed.stmts);
+            let backward = s.b.pop(renamed.results);
+            let firsts = s.b.for_loop(k, count, carried_adj, backward);
+            for ((at, _, _), first) in state.iter().zip(firsts.into_iter().skip(1)) {
                 s.add(carried[*at].1, first);
             }
         });
@@ -292,10 +284,12 @@ fn last_to(items: &mut Vec<Atom>, place: usize) {
 struct Emitted {
     bound: FxHashSet<Var>,
     cheap: Vec<Stmt>,
+    /// Whether it is the body of a loop, so that what it keeps counts more than what is kept outside.
+    repeated: bool,
 }
 
 impl Emitted {
-    fn new(stmts: &[Stmt], params: &[Var]) -> Emitted {
+    fn new(stmts: &[Stmt], params: &[Var], repeated: bool) -> Emitted {
         let mut bound: FxHashSet<Var> = params.iter().copied().filter(|v| !v.ty.accumulator).collect();
         bound.extend(stmts.iter().flat_map(|s| s.binds.iter().copied()).filter(|v| !v.ty.accumulator));
         let is_cheap = |stmt: &&Stmt| match &stmt.op {
@@ -308,12 +302,13 @@ impl Emitted {
             Op::Select { .. } | Op::Dim { .. } | Op::Tag { .. } | Op::Copy { .. } => true,
             _ => false,
         };
-        Emitted { bound, cheap: stmts.iter().filter(is_cheap).cloned().collect() }
+        Emitted { bound, cheap: stmts.iter().filter(is_cheap).cloned().collect(), repeated }
     }
 
     /// The variables to keep, and statements that compute the others from these.
     fn cheapest(&self, mut kept: Vec<Var>) -> (Vec<Var>, Vec<Stmt>) {
-        let mut again = Vec::new();
+        let mut again = self.known_from_outside(&mut kept);
+        let mut others = Vec::new();
         for stmt in self.cheap.iter().rev() {
             let [y] = stmt.binds[..] else { continue };
             if !kept.contains(&y) {
@@ -322,16 +317,47 @@ impl Emitted {
             let mut at_hand = true;
             stmt.op.for_each_operand(&mut |a| {
                 if let Some(v) = a.var() {
-                    at_hand &= kept.contains(&v) || (!self.bound.contains(&v) && !v.ty.accumulator);
+                    // What is outside may have to be kept there: worth it for many iterations.
+                    let outside = self.repeated && !self.bound.contains(&v) && !v.ty.accumulator;
+                    at_hand &= kept.contains(&v) || outside;
                 }
             });
             if at_hand {
                 kept.retain(|v| *v != y);
+                others.push(stmt.clone());
+            }
+        }
+        again.extend(others.into_iter().rev());
+        (kept, again)
+    }
+
+    /// Takes out of `kept` the integers and booleans of an iteration that follow from its number and what is outside; gives the statements
+    /// that compute them.
+    fn known_from_outside(&self, kept: &mut Vec<Var>) -> Vec<Stmt> {
+        let mut known: FxHashSet<Var> = FxHashSet::default();
+        let mut all = Vec::new();
+        for stmt in self.cheap.iter().filter(|_| self.repeated) {
+            let mut follows = stmt.binds.iter().all(|v| v.ty == Type::INT || v.ty == Type::BOOL);
+            stmt.op.for_each_operand(&mut |a| {
+                let at_hand = |v: Var| known.contains(&v) || (!self.bound.contains(&v) && !v.ty.accumulator);
+                follows &= !a.ty().is_counted() && a.var().is_none_or(at_hand);
+            });
+            if follows {
+                known.extend(stmt.binds.iter().copied());
+                all.push(stmt);
+            }
+        }
+        let mut wanted: FxHashSet<Var> = kept.iter().copied().filter(|v| known.contains(v)).collect();
+        kept.retain(|v| !known.contains(v));
+        let mut again = Vec::new();
+        for stmt in all.into_iter().rev() {
+            if stmt.binds.iter().any(|v| wanted.contains(v)) {
+                stmt.op.for_each_operand(&mut |a| wanted.extend(a.var()));
                 again.push(stmt.clone());
             }
         }
         again.reverse();
-        (kept, again)
+        again
     }
 }
 
@@ -354,7 +380,7 @@ fn halves_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Halves 
         return *known;
     }
     let primal = module.function(key.function).clone();
-    let trace = module.new_shape("trace");
+    let trace = module.new_trace();
     let params: Vec<Var> = primal.params.iter().map(|p| p.refresh()).collect();
     let mut back_params = vec![Var::fresh("trace", Type::boxed(trace))];
     for param in params.iter().filter(|p| p.ty.accumulator) {
@@ -427,7 +453,7 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
     keep_traces(&mut forward, &traces);
     control::mark_replayed(&mut backward, &replayed);
 
-    let emitted = Emitted::new(&forward, &params);
+    let emitted = Emitted::new(&forward, &params, false);
     let mut backward = Block { stmts: backward, results: numbers };
     crate::simplify::dead_code(&mut backward, module);
     let free = free_vars(&backward).into_iter().filter(|v| emitted.bound.contains(v)).collect();

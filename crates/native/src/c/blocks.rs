@@ -138,6 +138,8 @@ impl Emitter<'_> {
                 self.define(*y, &format!("gr_tag({cell})"));
             }
             (Op::Unpack { cell, .. }, binds) => self.unpack(*cell, binds, ownership),
+            (Op::Push { values }, []) => self.push(values, ownership, stmt.span),
+            (Op::Pop { types }, binds) => self.pop(types, binds),
             (Op::Digits { value }, [y]) => {
                 let name = self.declare(&[*y]).remove(0);
                 let value = self.atom(*value);

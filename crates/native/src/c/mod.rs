@@ -8,6 +8,7 @@ mod emit;
 mod located;
 mod loops;
 mod scalars;
+mod tape;
 
 pub use compile::{compile, library, CompileError, Options};
 pub use emit::{emit, Source};

@@ -129,6 +129,8 @@ impl Emitter<'_, '_, '_> {
                 self.bind_number(*y, tag);
             }
             (Op::Unpack { cell, .. }, binds) => self.unpack(*cell, binds, ownership),
+            (Op::Push { values }, []) => self.push(values, ownership, span),
+            (Op::Pop { types }, binds) => self.pop(types, binds),
             (Op::Digits { value }, [y]) => {
                 let array = self.digits(*value, *y, span);
                 self.bind_array(*y, array);

@@ -6,7 +6,7 @@ use cranelift_codegen::ir::types::{Type, F64, I32, I64, I8};
 use gradus_core::prim::math;
 use gradus_core::Prim;
 use gradus_runtime::math::{map, map2, BINARY, UNARY};
-use gradus_runtime::{boxes, cells, chunks, memory};
+use gradus_runtime::{boxes, cells, chunks, memory, tape};
 
 extern "C" fn powi(x: f64, k: i64) -> f64 {
     math::powi(x, k)
@@ -71,6 +71,7 @@ fn symbols() -> impl Iterator<Item = Symbol> {
         "gradus_leave" = memory::leave, (I64) -> None;
         "gradus_new_cell" = cells::new, (I64, I64) -> Some(I64);
         "gradus_free_cell" = cells::free_last, (I64, I64) -> None;
+        "gradus_more_tape" = tape::more, (I64, I64) -> Some(I64);
         "gradus_allocate_boxes" = cells::allocate, (I64, I64) -> Some(I64);
         "gradus_put_all" = cells::put_all, (I64, I64, I64, I64) -> None;
         "gradus_copy_boxes" = cells::copy, (I64, I64, I64) -> Some(I64);

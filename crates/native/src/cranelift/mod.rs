@@ -17,5 +17,6 @@ mod loops;
 mod math;
 mod plan;
 mod scalars;
+mod tape;
 
 pub use compile::{compile, text, CompileError};

@@ -239,6 +239,11 @@ impl Checker<'_> {
                 vec![Type::INT]
             }
             Op::Unpack { cell, tag } => self.cell(self.value(*cell)?, *tag)?,
+            Op::Push { values } => {
+                values.iter().try_for_each(|a| self.value(*a).map(|_| ()))?;
+                Vec::new()
+            }
+            Op::Pop { types } => types.clone(),
             Op::Digits { value } => {
                 self.number(*value, Scalar::Real)?;
                 vec![Type::array(Scalar::Int, 1)]

@@ -25,6 +25,8 @@
 //! - **Linear shapes** ([`Module::linear`]): the tangents and adjoints of boxes of shape `s` are boxes of the shape `L(s)`: the same tags, of
 //!   the fields only the reals and the boxes, with `nil` for zero; `L(L(s))` is `L(s)`. Two of them are added by the function
 //!   that [`Shape::merge`] names, which is also what [`Op::Add`] means on accumulators of boxes.
+//! - **The tape** ([`Op::Push`], [`Op::Pop`]): a stack of values, where the last pass (`tape`) puts the traces of reverse mode that are
+//!   taken apart in the reverse order of their making. No earlier pass knows of it.
 //! - **Failures** ([`Op::Check`]) are statements of their own with a source position; reading and arithmetic cannot fail.
 //!   So a check that is known to hold, or that can be made once before a loop, is an ordinary simplification.
 //!
@@ -69,7 +71,7 @@ pub mod walk;
 
 pub use build::Builder;
 pub use name::Name;
-pub use shapes::{CellLayout, Place};
+pub use shapes::{CellLayout, Place, TapeLayout};
 
 use gradus_core::Prim;
 use gradus_source::Span;
@@ -96,6 +98,8 @@ pub struct Shape {
     pub name: Name,
     /// The types of the fields, for each tag.
     pub cells: Vec<Vec<Type>>,
+    /// Made by reverse mode for its own use: what a forward sweep keeps for the backward sweep.
+    pub trace: bool,
     /// For `L(s)`: `s` itself, or what it was made from.
     pub linear_of: Option<ShapeId>,
     /// Of a linear shape: the function that adds two such boxes.
@@ -354,6 +358,14 @@ pub enum Op {
     Unpack {
         cell: Atom,
         tag: usize,
+    },
+    /// Puts values on the tape.
+    Push {
+        values: Vec<Atom>,
+    },
+    /// Binds the values that were put on the tape last, and takes them off it.
+    Pop {
+        types: Vec<Type>,
     },
     /// The characters of a real in decimal, the shortest that read back as the same number.
     Digits {

@@ -11,6 +11,9 @@ pub fn module(module: &Module) -> String {
         let fields = |types: &Vec<Type>| types.iter().map(|t| ty(*t)).collect::<Vec<_>>().join(", ");
         let cells: Vec<String> = shape.cells.iter().map(|types| format!("({})", fields(types))).collect();
         let _ = write!(text, "shape {i} {}", shape.name);
+        if shape.trace {
+            text.push_str(" traced");
+        }
         if let Some(of) = shape.linear_of {
             let _ = write!(text, " linear {}", of.0);
         }
@@ -165,6 +168,8 @@ impl Printer<'_> {
             Op::Cell { shape, tag, fields } => format!("cell box{} {tag} {}", shape.0, self.atoms(fields)),
             Op::Tag { cell } => format!("tag {}", self.atom(*cell)),
             Op::Unpack { cell, tag } => format!("unpack {} {tag}", self.atom(*cell)),
+            Op::Push { values } => format!("push {}", self.atoms(values)),
+            Op::Pop { types } => format!("pop {}", types.iter().map(|t| ty(*t)).collect::<Vec<_>>().join(" ")),
             Op::Digits { value } => format!("digits {}", self.atom(*value)),
             Op::Check { cond, failure } => format!("check {} {}", self.atom(*cond), failure.key()),
             Op::If { cond, replayed, .. } => {

@@ -152,12 +152,13 @@ impl<'a> Reader<'a> {
         self.lines.get(self.at).and_then(|(_, words)| words.first().copied())
     }
 
-    /// `shape 1 list_linear linear 0 merge add_lists = () | (real, box1)`
+    /// `shape 1 list_linear linear 0 merge add_lists = () | (real, box1)`; after the name of a trace comes `traced`.
     fn shape(&mut self) -> Result<Shape> {
         let mut words = self.words()?;
         words.expect("shape")?;
         words.number()?;
         let name = Name::new(words.next()?);
+        let trace = words.accept("traced");
         let linear_of = if words.accept("linear") { Some(ShapeId(words.number()? as u32)) } else { None };
         let merge = if words.accept("merge") {
             let name = words.next()?;
@@ -179,7 +180,7 @@ impl<'a> Reader<'a> {
             cells.push(fields);
             words.accept("|");
         }
-        Ok(Shape { name, cells, linear_of, merge })
+        Ok(Shape { name, cells, trace, linear_of, merge })
     }
 
     /// Names and result types of all functions, since they may call each other.
@@ -390,6 +391,14 @@ impl<'a> Reader<'a> {
                     Some(fields) => (Op::Unpack { cell, tag }, fields.clone()),
                     None => return words.error("this is no box with such a tag"),
                 }
+            }
+            "push" => (Op::Push { values: self.atoms(words)? }, Vec::new()),
+            "pop" => {
+                let mut types = Vec::new();
+                while words.at < words.words.len() {
+                    types.push(words.ty()?);
+                }
+                (Op::Pop { types: types.clone() }, types)
             }
             "digits" => (Op::Digits { value: self.atom(words)? }, vec![Type::array(Scalar::Int, 1)]),
             "check" => {

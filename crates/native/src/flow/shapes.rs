@@ -25,8 +25,15 @@ impl Module {
 
     /// A shape without cells yet: shapes may contain each other.
     pub fn new_shape(&mut self, name: impl Into<Name>) -> ShapeId {
-        self.shapes.push(Shape { name: name.into(), cells: Vec::new(), linear_of: None, merge: None });
+        self.shapes.push(Shape { name: name.into(), cells: Vec::new(), trace: false, linear_of: None, merge: None });
         ShapeId(self.shapes.len() as u32 - 1)
+    }
+
+    /// The same for what reverse mode keeps.
+    pub fn new_trace(&mut self) -> ShapeId {
+        let shape = self.new_shape("trace");
+        self.shapes[shape.0 as usize].trace = true;
+        shape
     }
 
     /// Adds a tag to a shape, and to its linear shape if there is one.
@@ -172,6 +179,7 @@ impl Shift {
                     Op::Call { function, .. } => function.0 += self.functions,
                     Op::Cell { shape, .. } => shape.0 += self.shapes,
                     Op::Literal { ty, .. } => self.ty(ty),
+                    Op::Pop { types } => types.iter_mut().for_each(|t| self.ty(t)),
                     _ => {}
                 }
                 stmt.op.for_each_operand_mut(&mut |a| self.atom(a));
@@ -224,5 +232,29 @@ impl CellLayout {
             next += width;
         }
         CellLayout { places, boxes, blocks, words: next }
+    }
+}
+
+/// Where values pushed together lie, in bytes: words first, then booleans, one byte each, so that what comes next need not be aligned.
+#[derive(Clone, Debug, Default)]
+pub struct TapeLayout {
+    pub places: Vec<usize>,
+    pub bytes: usize,
+}
+
+impl TapeLayout {
+    pub fn of(types: &[Type]) -> TapeLayout {
+        let is_byte = |ty: &Type| *ty == Type::BOOL;
+        // An array is its data pointer, its owner and its dimensions.
+        let size = |ty: &Type| if ty.is_array() { 8 * (2 + ty.rank as usize) } else { 8 };
+        let words: usize = types.iter().filter(|t| !is_byte(t)).map(size).sum();
+        let (mut word, mut byte) = (0, words);
+        let mut places = Vec::with_capacity(types.len());
+        for ty in types {
+            let (next, width) = if is_byte(ty) { (&mut byte, 1) } else { (&mut word, size(ty)) };
+            places.push(*next);
+            *next += width;
+        }
+        TapeLayout { places, bytes: byte }
     }
 }

@@ -18,6 +18,8 @@ impl Op {
             Op::Copy { value } | Op::Stop { value } | Op::Digits { value } => f(*value),
             Op::Cell { fields, .. } => fields.iter().for_each(|a| f(*a)),
             Op::Tag { cell } | Op::Unpack { cell, .. } => f(*cell),
+            Op::Push { values } => values.iter().for_each(|a| f(*a)),
+            Op::Pop { .. } => {}
             Op::Dim { array, .. } => f((*array).into()),
             Op::Get { array, index } => {
                 f((*array).into());
@@ -67,6 +69,8 @@ impl Op {
             Op::Copy { value } | Op::Stop { value } | Op::Digits { value } => f(value),
             Op::Cell { fields, .. } => fields.iter_mut().for_each(f),
             Op::Tag { cell } | Op::Unpack { cell, .. } => f(cell),
+            Op::Push { values } => values.iter_mut().for_each(f),
+            Op::Pop { .. } => {}
             Op::Dim { array, .. } => on_var(array, f),
             Op::Get { array, index } => {
                 on_var(array, f);
@@ -131,6 +135,8 @@ impl Op {
             | Op::Cell { .. }
             | Op::Tag { .. }
             | Op::Unpack { .. }
+            | Op::Push { .. }
+            | Op::Pop { .. }
             | Op::Digits { .. }
             | Op::Check { .. }
             | Op::Call { .. }
@@ -283,6 +289,8 @@ impl Renaming {
             Op::Cell { shape, tag, fields } => Op::Cell { shape: *shape, tag: *tag, fields: self.atoms(fields) },
             Op::Tag { cell } => Op::Tag { cell: self.atom(*cell) },
             Op::Unpack { cell, tag } => Op::Unpack { cell: self.atom(*cell), tag: *tag },
+            Op::Push { values } => Op::Push { values: self.atoms(values) },
+            Op::Pop { types } => Op::Pop { types: types.clone() },
             Op::Digits { value } => Op::Digits { value: self.atom(*value) },
             Op::Check { cond, failure } => Op::Check { cond: self.atom(*cond), failure: *failure },
             Op::If { cond, then, otherwise, replayed } => Op::If {

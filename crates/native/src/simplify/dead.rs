@@ -104,6 +104,7 @@ impl Dead<'_> {
         let wanted = |acc: &Var| live.contains(acc) || !self.own.contains(acc);
         match op {
             Op::Check { .. } => checks,
+            Op::Push { .. } | Op::Pop { .. } => true,
             Op::Add { acc, .. } => wanted(acc),
             Op::Freeze { acc } => self.passed.contains(acc),
             Op::Call { function, args } => {

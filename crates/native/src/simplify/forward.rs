@@ -332,6 +332,11 @@ impl Forward {
                 }
                 out.push(stmt);
             }
+            Op::Push { values } => {
+                self.atoms(values);
+                out.push(stmt);
+            }
+            Op::Pop { .. } => out.push(stmt),
             Op::Digits { value } => {
                 self.atom(value);
                 out.push(stmt);

@@ -22,11 +22,12 @@ pub fn function(module: &mut Module, id: FunctionId) {
     module.functions[id.0].body = body;
 }
 
-/// Simplifies every function.
+/// Simplifies every function, and puts on the tape what belongs there.
 pub fn module(module: &mut Module) {
     for id in 0..module.functions.len() {
         function(module, FunctionId(id));
     }
+    crate::tape::run(module);
 }
 
 /// Simplifies a block, which may have free variables.
