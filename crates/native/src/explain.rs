@@ -22,7 +22,7 @@ pub enum Kind {
     Recursion {
         name: String,
     },
-    /// A recursive call, or a branch or iteration with one inside, leaves a cell with this for the way back.
+    /// A recursive call, or a branch or iteration with one inside, leaves a trace with this for the way back: on the tape, or in a cell.
     Trace {
         kept: Vec<String>,
     },
@@ -293,8 +293,8 @@ impl Kind {
                 format!("`{name}` calls itself, not as its last act: a function of its own, on the machine's stack")
             }
             Kind::Trace { kept } => match &kept[..] {
-                [] => "leaves a cell on the heap for the way back".to_string(),
-                kept => format!("leaves a cell on the heap for the way back, with {}", kept.join(", ")),
+                [] => "leaves a trace for the way back".to_string(),
+                kept => format!("leaves a trace for the way back, with {}", kept.join(", ")),
             },
             Kind::Cell { name, tangent: false } => format!("makes cells of `{name}` on the heap"),
             Kind::Cell { name, tangent: true } => format!("makes cells for derivatives of `{name}` on the heap"),
