@@ -4,7 +4,7 @@
 //! *chunks*, each a range of iterations, if there is enough to do, which is decided when the program runs. Invariants:
 //!
 //! - The number of chunks depends on the number of iterations and on what they cost, never on the number of threads
-//!   ([`gradus_runtime::chunks::count`]). So results are the same bits on any number of threads.
+//!   (see [`gradus_runtime::chunks`]). So results are the same bits on any number of threads.
 //! - A chunk sees what is outside of the loop as the caller of a compiled function sees its arguments: borrowed, not counted.
 //! - What is collected has its place, of known size, before the loop runs; each chunk writes to its own part.
 //! - An accumulator to which iteration `i` only adds at `[i]` is shared by the chunks. Of any other each chunk has one of its own, which begins at
@@ -51,11 +51,18 @@ pub struct Chunked {
     pub rows: Vec<Vec<Length>>,
     /// Accumulators of which each chunk has one of its own.
     pub sums: Vec<Var>,
-    /// Whether the body is written once, as a function that also runs the loop as a whole. Small ones are written twice: where the loop stands, for few
-    /// iterations, and as a function.
+    /// Whether the body is written once, as a function that also runs the loop as a whole. Small ones that may run often are written twice: where the
+    /// loop stands, for few iterations, and as a function.
     pub once: bool,
     /// All variables that the body uses and does not bind but for sums of one number; also those accumulators that the chunks share.
     pub outside: Vec<Var>,
+}
+
+impl Chunked {
+    /// The sums of one number, then the arrays of sums: so they stand in what a chunk adds up.
+    pub fn parted_sums(&self) -> (Vec<Var>, Vec<Var>) {
+        self.sums.iter().copied().partition(|v| !v.ty.is_array())
+    }
 }
 
 impl Plan {
@@ -69,7 +76,11 @@ impl Plan {
             loops: FxHashMap::default(),
         };
         if least_work.is_finite() {
-            module.functions.iter().for_each(|function| planner.block(&function.body));
+            let mut called = Vec::new();
+            module.functions.iter().for_each(|function| walk::callees(&function.body, &mut called));
+            for (id, function) in module.functions.iter().enumerate() {
+                planner.block(&function.body, !called.contains(&FunctionId(id)));
+            }
         }
         Plan { loops: planner.loops, least_work }
     }
@@ -136,17 +147,21 @@ struct Planner<'a> {
 type Term = (f64, Vec<Length>);
 
 impl Planner<'_> {
-    fn block(&mut self, block: &Block) {
+    /// Finds the loops of a block. `single`: it runs once for each call of compiled code, at most.
+    fn block(&mut self, block: &Block, single: bool) {
         with_stack(|| {
             for stmt in &block.stmts {
                 if let Op::For(l) = &stmt.op {
-                    if let Some(chunked) = self.chunked(l) {
+                    if let Some(mut chunked) = self.chunked(l) {
+                        // A row of an array that is never made has no length, so what is known before the loop only holds if it is cut.
+                        chunked.once = chunked.rows.iter().all(Vec::is_empty) && (single || size(&l.body) > SMALL);
                         self.loops.insert(l.index, chunked);
                         continue;
                     }
                 }
+                let repeats = matches!(stmt.op, Op::For(_) | Op::While(_));
                 for (inner, _) in stmt.op.blocks() {
-                    self.block(inner);
+                    self.block(inner, single && !repeats);
                 }
             }
         })
@@ -200,9 +215,7 @@ impl Planner<'_> {
             return None;
         }
         let outside = free.into_iter().filter(|v| v.ty.is_array() || !v.ty.accumulator).collect();
-        // A row of an array that is never made has no length, so what is there before the loop only holds for loops that are cut.
-        let once = rows.iter().all(Vec::is_empty) && size(&l.body) > SMALL;
-        Some(Chunked { work, rows, sums, once, outside })
+        Some(Chunked { work, rows, sums, once: false, outside })
     }
 
     /// What a block costs.

@@ -80,10 +80,17 @@ let powers (xs : real[]) : real = sum (map (fun x -> power x 5) xs)
 let derived (xs : real[]) : real[] = grad powers xs
 let steps (xs : real[]) : real = ifold 5 (fun t s -> s * 0.5 + sum (map (fun x -> tanh (x * s)) xs)) 1.0
 let learned (xs : real[]) : real[] = grad steps xs
+let mixed (xs : real[]) (at : int[]) : real =
+  ifold 3 (fun t s -> s * 0.25 + sum (map (fun k ->
+    let x = xs.(k) in
+    let y = sin x * xs.((k + t) mod length xs) + exp (0.0 - x * x) / (2.0 + cos (0.001 * s * x)) in
+    let z = if y > 0.3 then log (1.0 + y * y) else tanh (y - x) in
+    x * y * z + sqrt (1.0 + z * z) / (1.0 + x * x)) at)) 1.0
+let remixed (xs : real[]) (at : int[]) : real[] = grad (fun ys -> mixed ys at) xs
 let curved (xs : real[]) : real[] = map (fun x -> diff (fun y -> diff (fun z -> z * z * z) y) x) xs
 ";
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 18] = [
     "total",
     "slopes",
     "curve",
@@ -100,6 +107,8 @@ const NAMES: [&str; 16] = [
     "derived",
     "steps",
     "learned",
+    "mixed",
+    "remixed",
 ];
 
 /// The arguments of each function, and what it gives by its definition; nothing where another test knows.
@@ -137,6 +146,8 @@ fn cases() -> Vec<(Vec<Leaf>, Option<Vec<f64>>)> {
         (vec![vector()], each(&|x| 5.0 * x.powi(4))),
         (vec![vector()], None),
         (vec![vector()], None),
+        (places(), None),
+        (places(), None),
     ]
 }
 

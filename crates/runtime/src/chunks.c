@@ -1,7 +1,21 @@
 /* Loops of independent iterations in chunks. Their number depends on how much there is to do and never on the number of threads, and what
    each chunk adds up is added in the order of the chunks: results have the same bits on one thread as on many. */
 
-/* Iterations `from` to before `to`: what they use from outside, and the numbers that the chunk adds up. */
+/* A loop; what it uses from outside stands behind it. */
+typedef struct {
+  int64_t cut; /* whether it is cut into chunks: set before the body runs */
+  int64_t count;
+  double work, least;
+  int64_t scalars, arrays; /* how many sums of one number, and how many arrays of sums */
+  int place;
+} gr_loop;
+
+typedef struct {
+  double *to;
+  int64_t count;
+} gr_sums;
+
+/* Iterations `from` to before `to`, with the loop and what it uses from outside; the sums of one number and, if it is cut, the arrays of sums. */
 typedef void (*gr_body)(gr_thread *self, const void *outside, double *own, int64_t from, int64_t to);
 
 typedef struct {
@@ -74,8 +88,8 @@ static void gr_chunk_apart(void *data, int64_t k) {
 }
 
 /* Runs the chunks, each with `width` numbers of the records to add up. Fails as the first iteration that fails does. */
-static void gr_run_chunks(gr_thread *self, gr_body body, const void *outside, int64_t count, int64_t chunks, double *records, int64_t width, int place) {
-  gr_job job = {body, outside, count, chunks, records, width, gr_limits, {self->fuel + self->rest, self->used}, self, INT64_MAX, 0, 0};
+static void gr_run_chunks(gr_thread *self, gr_body body, gr_loop *outside, int64_t chunks, double *records, int64_t width) {
+  gr_job job = {body, outside, outside->count, chunks, records, width, gr_limits, {self->fuel + self->rest, self->used}, self, INT64_MAX, 0, 0};
   if (!gr_runner || self->shared) {
     for (int64_t k = 0; k < chunks; k++) gr_one_chunk(self, &job, k);
     return;
@@ -87,11 +101,36 @@ static void gr_run_chunks(gr_thread *self, gr_body body, const void *outside, in
   self->fuel = steps < 1 << 20 ? steps : 1 << 20;
   self->rest = steps - self->fuel;
   if (job.code) gr_fail(job.code);
-  GR_STEPS(0, place);
+  GR_STEPS(0, outside->place);
 }
 
 /* Adds what all chunks have added up, in their order. */
-static __attribute__((unused)) void gr_merge(double *to, const double *records, int64_t width, int64_t chunks, int64_t count) {
+static void gr_merge(double *to, const double *records, int64_t width, int64_t chunks, int64_t count) {
   for (int64_t k = 0; k < chunks; k++)
     for (int64_t i = 0; i < count; i++) to[i] += records[width * k + i];
+}
+
+/* Runs a loop: in chunks if there is enough to do. The sums of one number are in `own`; a loop that is not cut adds to the arrays itself. */
+static void gr_run_loop(gr_thread *self, gr_body body, gr_loop *outside, double *own, const gr_sums *arrays) {
+  int64_t chunks = 1, width = outside->scalars;
+  if (outside->work >= 2.0 * outside->least) {
+    for (int64_t k = 0; k < outside->arrays; k++) width += arrays[k].count;
+    chunks = gr_chunk_count(outside->count, outside->work, outside->least, width);
+  }
+  outside->cut = chunks > 1;
+  if (chunks <= 1) {
+    body(self, outside, own, 0, outside->count);
+    return;
+  }
+  gr_block *owner = 0;
+  double *records = width ? gr_allocate(8 * chunks * width, &owner, outside->place) : 0;
+  gr_run_chunks(self, body, outside, chunks, records, width);
+  if (!width) return;
+  gr_merge(own, records, width, chunks, outside->scalars);
+  const double *from = records + outside->scalars;
+  for (int64_t k = 0; k < outside->arrays; k++) {
+    gr_merge(arrays[k].to, from, width, chunks, arrays[k].count);
+    from += arrays[k].count;
+  }
+  gr_drop(owner);
 }

@@ -5,12 +5,14 @@
 
 use crate::memory::{self, Thread};
 use crate::pool;
-use crate::slot::Limits;
+use crate::slot::{Kind, Limits};
 use std::ffi::c_void;
+use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::Mutex;
 
-/// Iterations `from` to before `to` of a loop: what it uses from outside is in `outside`, the sums of the chunk are in `own`.
+/// Iterations `from` to before `to` of a loop. In `outside` are the [`Loop`] and what it uses from outside, in `own` the sums of one number and, if
+/// it is cut, the arrays of sums.
 pub type Body =
     unsafe extern "C" fn(thread: *mut Thread, outside: *const c_void, own: *mut f64, from: i64, to: i64) -> i32;
 
@@ -31,7 +33,7 @@ const MOST_SUMS: f64 = (1 << 25) as f64;
 
 /// Into how many chunks a loop of `count` iterations is cut that has so much `work`, of which `least` is worth a chunk, if each chunk has
 /// `sums` numbers of its own to add up. One: it is not cut.
-pub extern "C" fn count(count: i64, work: f64, least: f64, sums: i64) -> i64 {
+fn count(count: i64, work: f64, least: f64, sums: i64) -> i64 {
     let sums = sums as f64;
     let bounds = [work / least, count as f64, MOST_SUMS / sums, work / (least * SHARE_OF_SUM * sums)];
     // Without sums, two of them are infinite.
@@ -93,18 +95,86 @@ unsafe extern "C" fn chunk(job: *mut c_void, k: i64) {
     }
 }
 
-/// Runs the chunks of a loop, each with `width` numbers of `records` to add up. 0, or what the first iteration that fails gives.
+/// What stands before the values from outside: the loop itself.
+#[repr(C)]
+pub struct Loop {
+    /// Whether it is cut into chunks: set before the body runs.
+    pub cut: i64,
+    pub count: i64,
+    /// See [`count`], here and below.
+    pub work: f64,
+    pub least: f64,
+    /// How many sums of one number, and how many arrays of sums it has.
+    pub scalars: i64,
+    pub arrays: i64,
+    /// Where it is: a failure number but for the kind.
+    pub place: i64,
+}
+
+/// An array of sums.
+#[repr(C)]
+pub struct Sums {
+    pub to: *mut f64,
+    pub count: i64,
+}
+
+/// Runs a loop: in chunks if there is enough to do. 0, or what the first iteration that fails gives. The sums of one number are in `own`; a loop that is
+/// not cut adds to the `arrays` itself.
 ///
 /// # Safety
-/// The thread must come from [`memory::enter`]; the body may use what it finds in `outside`, and iterations do not disturb each other.
+/// The thread must come from [`memory::enter`]; the body may use what it finds behind the loop, and iterations do not disturb each other.
 pub unsafe extern "C" fn run(
     thread: *mut Thread,
     body: Body,
+    outside: *mut Loop,
+    own: *mut f64,
+    arrays: *const Sums,
+) -> i32 {
+    unsafe {
+        let Loop { count: iterations, work, least, scalars, arrays: array_count, place, .. } = *outside;
+        let (mut chunks, mut width) = (1, scalars);
+        let arrays = if array_count > 0 { std::slice::from_raw_parts(arrays, array_count as usize) } else { &[] };
+        if work >= 2.0 * least {
+            width += arrays.iter().map(|sums| sums.count).sum::<i64>();
+            chunks = count(iterations, work, least, width);
+        }
+        (*outside).cut = i64::from(chunks > 1);
+        if chunks <= 1 {
+            return body(thread, outside.cast(), own, 0, iterations);
+        }
+        let failed = |kind: Kind| place as i32 + kind as i32;
+        let block = if width > 0 { memory::allocate(thread, 8 * chunks * width) } else { null_mut() };
+        if width > 0 && block.is_null() {
+            return failed(Kind::Memory);
+        }
+        let records: *mut f64 = if width > 0 { block.add(1).cast() } else { null_mut() };
+        let code = run_chunks(thread, body, outside.cast(), [iterations, chunks, width], records);
+        if code != 0 {
+            return code;
+        }
+        if memory::left(thread).0 < 0 {
+            return failed(Kind::Steps);
+        }
+        if width > 0 {
+            let mut at = scalars as usize;
+            merge(own, records, width, chunks, scalars);
+            for sums in arrays {
+                merge(sums.to, records.add(at), width, chunks, sums.count);
+                at += sums.count as usize;
+            }
+            memory::free(thread, block);
+        }
+        0
+    }
+}
+
+/// Runs the chunks, each with `width` numbers of `records` to add up.
+unsafe fn run_chunks(
+    thread: *mut Thread,
+    body: Body,
     outside: *const c_void,
-    count: i64,
-    chunks: i64,
+    [count, chunks, width]: [i64; 3],
     records: *mut f64,
-    width: i64,
 ) -> i32 {
     unsafe {
         let limits = memory::limits(thread);
@@ -140,10 +210,7 @@ pub unsafe extern "C" fn run(
 }
 
 /// Adds what all chunks have added up, in their order: `count` numbers from `records` on, then `width` further, and so on.
-///
-/// # Safety
-/// The numbers must be there.
-pub unsafe extern "C" fn merge(to: *mut f64, records: *const f64, width: i64, chunks: i64, count: i64) {
+unsafe fn merge(to: *mut f64, records: *const f64, width: i64, chunks: i64, count: i64) {
     for k in 0..chunks {
         unsafe { memory::add(to, records.add((width * k) as usize), count) };
     }

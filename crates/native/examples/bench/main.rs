@@ -6,6 +6,7 @@
 mod support;
 
 mod problems;
+mod threads;
 
 use gradus_native::cores::{Plan, LEAST_WORK};
 use gradus_native::{compile, Argument, Backend, Call, Leaf, Limits, Native};
@@ -98,6 +99,9 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match &words[..] {
         [command, path, name] if command == "flow" || command == "c" => return show(path, name, command == "c"),
+        [command, count, names @ ..] if command == "threads" => {
+            return threads::table(count.parse().expect("a number of threads"), names)
+        }
         _ => {}
     }
     let options = gradus_native::c::Options::default();

@@ -9,7 +9,10 @@ use crate::steady::Length;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, Signature, Value};
 use cranelift_module::{FuncId, Linkage, Module as _};
+use gradus_runtime::chunks::{Loop, Sums};
+use gradus_runtime::slot::Kind;
 use gradus_source::Span;
+use std::mem::offset_of;
 
 /// A function that runs a range of iterations.
 pub(super) struct Body {
@@ -43,11 +46,6 @@ impl Linker<'_> {
     }
 }
 
-/// The sums of one number, then the arrays: in this order they stand in a chunk's record.
-fn sums(chunked: &Chunked) -> (Vec<Var>, Vec<Var>) {
-    chunked.sums.iter().copied().partition(|v| !v.ty.is_array())
-}
-
 impl Emitter<'_, '_, '_> {
     fn length(&mut self, length: Length) -> Value {
         match length {
@@ -56,63 +54,45 @@ impl Emitter<'_, '_, '_> {
         }
     }
 
-    /// The loop in chunks if there is enough to do, as a whole otherwise.
+    /// The loop by a function that is written for it, in chunks if there is enough to do; where it stands, if there is not and its body is also written
+    /// there.
     pub(super) fn chunked_loop(&mut self, l: &For, chunked: &Chunked, binds: &[Var], span: Span) {
         let count = self.number(l.count);
-        let (scalars, arrays) = sums(chunked);
-        let mut width = self.b.ins().iconst(types::I64, scalars.len() as i64);
-        for array in &arrays {
-            let dims = self.array(*array).dims;
-            let size = self.count(&dims);
-            width = self.b.ins().iadd(width, size);
-        }
-        let chunks = self.chunk_count(chunked, count, width);
-        let (apart, whole) = (self.b.create_block(), self.b.create_block());
-        let cut = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, chunks, 1);
+        let work = self.work(chunked, count);
         if chunked.once {
-            let on = self.b.create_block();
-            let filled = self.filled(chunked, binds, count, span);
-            let outside = self.outside(chunked, &filled, cut);
-            let function = self.linker.body(l, chunked, binds, span);
-            self.b.ins().brif(cut, apart, &[], whole, &[]);
-            self.b.switch_to_block(whole);
-            self.b.seal_block(whole);
-            self.run_whole(function, outside, &scalars, count);
-            self.b.ins().jump(on, &[]);
-            self.b.set_cold_block(apart);
-            self.b.switch_to_block(apart);
-            self.b.seal_block(apart);
-            self.run_chunks(function, outside, chunked, [count, chunks, width], span);
-            self.go_on(on, &[]);
-            self.b.seal_block(on);
+            let filled = self.run_loop(l, chunked, binds, [count, work], span);
             for (bind, array) in binds.iter().zip(filled) {
                 self.held.insert(*bind, Held::Array(array));
             }
             return;
         }
+        let least = self.b.ins().f64const(2.0 * self.linker.plan.least_work);
+        let mut enough = self.b.ins().fcmp(FloatCC::GreaterThanOrEqual, work, least);
+        for length in chunked.rows.iter().flatten() {
+            let length = self.length(*length);
+            let some = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, length, 0);
+            enough = self.b.ins().band(enough, some);
+        }
+        let (apart, here) = (self.b.create_block(), self.b.create_block());
         let (on, values) = self.block_with(&Self::types_of(binds));
-        self.b.ins().brif(cut, apart, &[], whole, &[]);
-        self.b.switch_to_block(whole);
-        self.b.seal_block(whole);
+        self.b.set_cold_block(apart);
+        self.b.ins().brif(enough, apart, &[], here, &[]);
+        self.b.switch_to_block(here);
+        self.b.seal_block(here);
         self.whole_loop(l, binds, &mut Ownership::none(), span);
         let parts: Vec<Value> = binds.iter().flat_map(|v| self.parts((*v).into())).collect();
         self.b.ins().jump(on, &args(&parts));
-        self.b.set_cold_block(apart);
         self.b.switch_to_block(apart);
         self.b.seal_block(apart);
-        let filled = self.filled(chunked, binds, count, span);
-        let outside = self.outside(chunked, &filled, cut);
-        let function = self.linker.body(l, chunked, binds, span);
-        self.run_chunks(function, outside, chunked, [count, chunks, width], span);
+        let filled = self.run_loop(l, chunked, binds, [count, work], span);
         let parts: Vec<Value> = filled.iter().flat_map(Array::parts).collect();
-        self.b.ins().jump(on, &args(&parts));
-        self.b.switch_to_block(on);
+        self.go_on(on, &args(&parts));
         self.b.seal_block(on);
         self.bind_all(binds, &values);
     }
 
-    /// Into how many chunks the loop is cut.
-    fn chunk_count(&mut self, chunked: &Chunked, count: Value, width: Value) -> Value {
+    /// What all iterations cost.
+    fn work(&mut self, chunked: &Chunked, count: Value) -> Value {
         let mut work = None;
         for (cost, factors) in &chunked.work {
             let mut product = self.b.ins().f64const(*cost);
@@ -128,63 +108,28 @@ impl Emitter<'_, '_, '_> {
         }
         let each = work.unwrap_or_else(|| self.b.ins().f64const(1.0));
         let times = self.b.ins().fcvt_from_sint(types::F64, count);
-        let work = self.b.ins().fmul(times, each);
-        let least = self.b.ins().f64const(self.linker.plan.least_work);
-        let two = self.b.ins().f64const(2.0 * self.linker.plan.least_work);
-        let mut enough = self.b.ins().fcmp(FloatCC::GreaterThanOrEqual, work, two);
-        for length in chunked.rows.iter().flatten() {
-            let length = self.length(*length);
-            let some = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, length, 0);
-            enough = self.b.ins().band(enough, some);
-        }
-        let ask = self.b.create_block();
-        self.b.set_cold_block(ask);
-        let (on, values) = self.block_with(&[types::I64]);
-        let one = self.b.ins().iconst(types::I64, 1);
-        self.b.ins().brif(enough, ask, &[], on, &args(&[one]));
-        self.b.switch_to_block(ask);
-        self.b.seal_block(ask);
-        let chunks = self.runtime("gradus_chunk_count", &[count, work, least, width]);
-        self.go_on(on, &args(&[chunks]));
-        self.b.seal_block(on);
-        values[0]
+        self.b.ins().fmul(times, each)
     }
 
-    /// The arrays that the loop will fill.
-    fn filled(&mut self, chunked: &Chunked, binds: &[Var], count: Value, span: Span) -> Vec<Array> {
+    /// Runs the loop by its function; the arrays that it has filled.
+    fn run_loop(
+        &mut self,
+        l: &For,
+        chunked: &Chunked,
+        binds: &[Var],
+        [count, work]: [Value; 2],
+        span: Span,
+    ) -> Vec<Array> {
         let mut filled = Vec::new();
         for (bind, row) in binds.iter().zip(&chunked.rows) {
             let mut dims = vec![count];
             dims.extend(row.iter().map(|length| self.length(*length)).collect::<Vec<_>>());
             filled.push(self.new_array(dims, bind.ty.scalar, span));
         }
-        filled
-    }
-
-    /// Puts down what the body uses from outside: whether the loop is cut, variables, arrays to be filled.
-    fn outside(&mut self, chunked: &Chunked, filled: &[Array], cut: Value) -> Value {
-        let mut outside = vec![cut];
-        for var in &chunked.outside {
-            match self.held(*var) {
-                // Borrowed: not counted, and never changed in place.
-                Held::Array(array) => outside.extend(borrowed(&array)),
-                Held::Number(value) => outside.push(value),
-                Held::Sum(_) | Held::SumAt(_) => gradus_source::bug!("a sum is no value"),
-            }
-        }
-        filled.iter().for_each(|array| outside.extend(borrowed(array)));
-        let room = self.room(8 * outside.len() as u32);
-        for (at, value) in (0_i32..).zip(&outside) {
-            self.b.ins().store(plain(), *value, room, 8 * at);
-        }
-        room
-    }
-
-    /// Runs the body of a loop on all iterations, with sums that go on from where they are.
-    fn run_whole(&mut self, function: FuncId, outside: Value, scalars: &[Var], count: Value) {
+        let outside = self.outside(chunked, &filled, [count, work], span);
+        let (scalars, arrays) = chunked.parted_sums();
         let own = self.room(8 * scalars.len().max(1) as u32);
-        let offsets = || (0_i32..).step_by(8);
-        for (sum, offset) in scalars.iter().zip(offsets()) {
+        for (sum, offset) in scalars.iter().zip((0..).step_by(8)) {
             let value = match self.held(*sum) {
                 Held::Sum(variable) => self.b.use_var(variable),
                 Held::SumAt(address) => self.b.ins().load(types::F64, plain(), address, 0),
@@ -192,12 +137,19 @@ impl Emitter<'_, '_, '_> {
             };
             self.b.ins().store(plain(), value, own, offset);
         }
+        let sums = self.room(size_of::<Sums>() as u32 * arrays.len().max(1) as u32);
+        for (sum, offset) in arrays.iter().zip((0..).step_by(size_of::<Sums>())) {
+            let array = self.array(*sum);
+            let size = self.count(&array.dims);
+            self.b.ins().store(plain(), array.data, sums, offset + offset_of!(Sums, to) as i32);
+            self.b.ins().store(plain(), size, sums, offset + offset_of!(Sums, count) as i32);
+        }
+        let function = self.linker.body(l, chunked, binds, span);
         let function = self.reference(function);
-        let zero = self.b.ins().iconst(types::I64, 0);
-        let call = self.b.ins().call(function, &[self.thread, outside, own, zero, count]);
-        let code = self.b.inst_results(call)[0];
+        let function = self.b.ins().func_addr(types::I64, function);
+        let code = self.runtime("gradus_run_loop", &[self.thread, function, outside, own, sums]);
         self.hand_on(code);
-        for (sum, offset) in scalars.iter().zip(offsets()) {
+        for (sum, offset) in scalars.iter().zip((0..).step_by(8)) {
             let value = self.b.ins().load(types::F64, plain(), own, offset);
             match self.held(*sum) {
                 Held::Sum(variable) => self.b.def_var(variable, value),
@@ -207,64 +159,44 @@ impl Emitter<'_, '_, '_> {
                 Held::Array(_) | Held::Number(_) => gradus_source::bug!("{} is no sum", sum.name),
             }
         }
+        filled
     }
 
-    /// Runs the chunks and adds up what they have added.
-    fn run_chunks(
-        &mut self,
-        function: FuncId,
-        outside: Value,
-        chunked: &Chunked,
-        [count, chunks, width]: [Value; 3],
-        span: Span,
-    ) {
-        let records = match chunked.sums.is_empty() {
-            true => None,
-            false => Some(self.new_array(vec![chunks, width], Scalar::Real, span)),
-        };
-        let data = records.as_ref().map_or_else(|| self.b.ins().iconst(types::I64, 0), |records| records.data);
-        let function = self.reference(function);
-        let function = self.b.ins().func_addr(types::I64, function);
-        let code = self.runtime("gradus_run_chunks", &[self.thread, function, outside, count, chunks, data, width]);
-        self.hand_on(code);
-        // All threads together may have made too many steps.
-        let none = self.b.ins().iconst(types::I64, 0);
-        self.charge(none, span);
-        if let Some(records) = records {
-            self.merge_sums(chunked, &records, chunks, width);
-            self.let_go(records.block);
-        }
-    }
-
-    /// Adds what the chunks have added up.
-    fn merge_sums(&mut self, chunked: &Chunked, records: &Array, chunks: Value, width: Value) {
-        let (scalars, arrays) = sums(chunked);
-        let mut from = records.data;
-        for sum in scalars {
-            let one = self.b.ins().iconst(types::I64, 1);
-            match self.held(sum) {
-                Held::SumAt(address) => {
-                    self.runtime_effect("gradus_merge", &[address, from, width, chunks, one]);
-                }
-                Held::Sum(variable) => {
-                    let room = self.room(8);
-                    let before = self.b.use_var(variable);
-                    self.b.ins().store(plain(), before, room, 0);
-                    self.runtime_effect("gradus_merge", &[room, from, width, chunks, one]);
-                    let after = self.b.ins().load(types::F64, plain(), room, 0);
-                    self.b.def_var(variable, after);
-                }
-                Held::Array(_) | Held::Number(_) => gradus_source::bug!("{} is no sum", sum.name),
+    /// Puts down the loop and what its body uses from outside: variables, arrays to be filled.
+    fn outside(&mut self, chunked: &Chunked, filled: &[Array], [count, work]: [Value; 2], span: Span) -> Value {
+        let mut values = Vec::new();
+        for var in &chunked.outside {
+            match self.held(*var) {
+                // Borrowed: not counted, and never changed in place.
+                Held::Array(array) => values.extend(borrowed(&array)),
+                Held::Number(value) => values.push(value),
+                Held::Sum(_) | Held::SumAt(_) => gradus_source::bug!("a sum is no value"),
             }
-            from = self.b.ins().iadd_imm_s(from, 8);
         }
-        for sum in arrays {
-            let array = self.array(sum);
-            let count = self.count(&array.dims);
-            self.runtime_effect("gradus_merge", &[array.data, from, width, chunks, count]);
-            let bytes = self.bytes(&array.dims, Scalar::Real);
-            from = self.b.ins().iadd(from, bytes);
+        filled.iter().for_each(|array| values.extend(borrowed(array)));
+        let room = self.room(size_of::<Loop>() as u32 + 8 * values.len() as u32);
+        let (scalars, arrays) = chunked.parted_sums();
+        let place = Kind::Check.at(self.linker.places.number(None, span));
+        let mut put = |value: Value, offset: usize| {
+            self.b.ins().store(plain(), value, room, offset as i32);
+        };
+        put(count, offset_of!(Loop, count));
+        put(work, offset_of!(Loop, work));
+        for (at, value) in values.iter().enumerate() {
+            put(*value, size_of::<Loop>() + 8 * at);
         }
+        let least = self.b.ins().f64const(self.linker.plan.least_work);
+        self.b.ins().store(plain(), least, room, offset_of!(Loop, least) as i32);
+        let numbers = [
+            (scalars.len() as i64, offset_of!(Loop, scalars)),
+            (arrays.len() as i64, offset_of!(Loop, arrays)),
+            (i64::from(place), offset_of!(Loop, place)),
+        ];
+        for (number, offset) in numbers {
+            let number = self.b.ins().iconst(types::I64, number);
+            self.b.ins().store(plain(), number, room, offset as i32);
+        }
+        room
     }
 
     /// The function that runs a range of iterations.
@@ -272,8 +204,8 @@ impl Emitter<'_, '_, '_> {
         let Body { l, chunked, arrays, span, .. } = body;
         let [thread, outside, own, from, to] = *params else { gradus_source::bug!("a chunk has five parameters") };
         self.thread = thread;
-        let cut = self.b.ins().load(types::I8, plain(), outside, 0);
-        let mut at = 8;
+        let cut = self.b.ins().load(types::I64, plain(), outside, offset_of!(Loop, cut) as i32);
+        let mut at = size_of::<Loop>() as i32;
         for var in &chunked.outside {
             let held = self.borrow(outside, &mut at, *var);
             self.held.insert(*var, held);
@@ -286,7 +218,7 @@ impl Emitter<'_, '_, '_> {
             }
         }
         shared_sums(&l.body, &mut self.shared_sums);
-        let (scalars, array_sums) = sums(chunked);
+        let (scalars, array_sums) = chunked.parted_sums();
         let mut record = own;
         let mut in_registers = Vec::new();
         for sum in scalars {

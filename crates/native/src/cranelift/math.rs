@@ -80,9 +80,7 @@ fn symbols() -> impl Iterator<Item = Symbol> {
         "gradus_digits" = cells::digits, (F64, I64) -> Some(I64);
         "gradus_input_boxes" = boxes::input, (I64, I64, I64, I64, I64, I64) -> Some(I32);
         "gradus_output_boxes" = boxes::output, (I64, I64, I64, I64, I64, I64) -> Some(I32);
-        "gradus_chunk_count" = chunks::count, (I64, F64, F64, I64) -> Some(I64);
-        "gradus_run_chunks" = chunks::run, (I64, I64, I64, I64, I64, I64, I64) -> Some(I32);
-        "gradus_merge" = chunks::merge, (I64, I64, I64, I64, I64) -> None;
+        "gradus_run_loop" = chunks::run, (I64, I64, I64, I64, I64) -> Some(I32);
         "gradus_map" = map, (I64, I64, I64) -> None;
         "gradus_map2" = map2, (I64, I64, I64, I64) -> None;
     };
