@@ -23,7 +23,7 @@ fn compile_and_run(folder: &Folder, files: &[&str]) -> String {
         .current_dir(folder.path())
         .args(["-w", "main.c"])
         .args(files)
-        .args(["-o", "main", "-lmvec", "-lm"])
+        .args(["-o", "main", "-pthread", "-lmvec", "-lm"])
         .output()
         .expect("a C compiler");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
@@ -86,6 +86,70 @@ fn arrays_data_variants_and_failures() {
     let lines: Vec<&str> = printed.lines().collect();
     assert_eq!(lines[..2], ["2.5 5 7.5 of 3", "6"], "{printed}");
     assert!(lines[2].starts_with("1 ") && lines[2].contains("index") && lines[2].contains("mixed.gr:5:"), "{printed}");
+}
+
+const THREADS_MAIN: &str = r#"
+#include "long.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct { void (*chunk)(void *, int64_t); void *job; int64_t chunks, next; } work;
+static int64_t most;
+
+static void *take(void *nothing) {
+  for (int64_t k; (k = __atomic_fetch_add(&work.next, 1, __ATOMIC_RELAXED)) < work.chunks;) work.chunk(work.job, k);
+  return 0;
+}
+
+static void two_threads(void (*chunk)(void *, int64_t), void *job, int64_t chunks) {
+  work.chunk = chunk, work.job = job, work.chunks = chunks, work.next = 0;
+  if (chunks > most) most = chunks;
+  pthread_t other;
+  pthread_create(&other, 0, take, 0);
+  take(0);
+  pthread_join(other, 0);
+}
+
+static double xs[300000];
+
+int main(void) {
+  gradus_slot in[2], out[2];
+  memset(in, 0, sizeof in);
+  in[0].value.data = xs;
+  in[0].dims[0] = 300000;
+  in[1].value.integer = 300000;
+  for (int i = 0; i < 300000; i++) xs[i] = 1.0 / (i + 1.0);
+  double sums[2];
+  for (int lent = 0; lent < 2; lent++) {
+    gradus_set_runner(lent ? two_threads : 0);
+    if (long_total_grad(in, out)) return 1;
+    sums[lent] = out[0].value.real;
+    double *slopes = out[1].value.data;
+    printf("%.9f %.9f %.9f\n", out[0].value.real, slopes[0], slopes[1]);
+    gradus_release(&out[1]);
+  }
+  printf("%d %d\n", memcmp(&sums[0], &sums[1], sizeof(double)), most > 1);
+  in[1].value.integer = 300001;
+  int code = long_walk(in, out);
+  printf("%s\n", gradus_failure(code));
+  return 0;
+}
+"#;
+
+#[test]
+fn loops_run_on_threads_that_are_lent() {
+    // The sum of 300000 squares of 1/i, by Python; the slopes are 2/i.
+    let text = "let total (a : real[]) : real = sum (map (fun x -> x * x) a)\n\
+                let walk (a : real[]) (n : int) : real = sum (build n (fun i -> a.(i)))\n";
+    let folder = Folder::new("build-threads").with("long.gr", text).with("main.c", THREADS_MAIN);
+    for kind in ["c", "so"] {
+        folder.run(&["build", "long.gr", "total", "walk", "--grad", "-o", &format!("long.{kind}")]).exits(0);
+        let printed = compile_and_run(&folder, &[&format!("./long.{kind}")]);
+        let lines: Vec<&str> = printed.lines().collect();
+        assert_eq!(lines[..3], ["1.644930734 2.000000000 1.000000000", lines[0], "0 1"], "{printed}");
+        assert!(lines[3].contains("index"), "{printed}");
+    }
 }
 
 #[test]
