@@ -7,7 +7,8 @@
 From Coq Require Import Reals List Lia ZArith.
 From Coquelicot Require Import Coquelicot.
 Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Shape Vector Continuation Unshared Refinement Rewrite.
-Require Combinator Elaborate Checker Bulk.
+Require Import Combinator Transpose CombinatorMode.
+Require Elaborate Checker Bulk.
 Import ListNotations.
 Open Scope nat_scope.
 Unset Asymmetric Patterns.
@@ -119,12 +120,23 @@ Theorem K_delta_mode : forall fuel n (e : tm (reals n) TR) (U : NormedModule R_A
     dot n (fst (eval w u emptyMap)) (vector (flats (reals n) v)) = (w * dy)%R.
 Proof. exact delta_correct. Qed.
 
-(* C section 6, left unproved there, extended to arrays and loops: the combinator macro *)
-Theorem C_combinator_mode : forall n (e : Combinator.tm (Combinator.reals n) Combinator.TR) t0 f v s, Combinator.vel n t0 f v ->
-  Combinator.qden (Combinator.Dp (Combinator.comp e)) (Combinator.prim n (f t0)) = Combinator.tden e (f t0) /\
-  exists dy, is_derive (fun x => Combinator.tden e (f x)) t0 dy /\
-    Combinator.inner n v (Combinator.qden (Combinator.Dr (Combinator.comp e)) (Combinator.prim n (f t0), s)) = (dy * s)%R.
-Proof. exact Combinator.combinator_correct. Qed.
+(* C section 6.1, Fig. 16-18: lambda terms to combinators; the translation preserves values, steps and kinks, of functions too *)
+Theorem C_section_6_1 : forall X (O : ops X) fuel G t (e : tm G t) r, cden O fuel (comp e) (pack X G r) = ev O fuel e r.
+Proof. exact comp_ok. Qed.
+
+(* C section 6, Fig. 19 and 20, left unproved there and without arrays and loops: the combinator macro.  The program [combinator e] returns the
+   value and a map back; what this returns for a cotangent dt of the result, in the shape of the result, paired with the velocity v of the
+   inputs, is dt paired with the derivative ([value], [seed], [paired]: CombinatorMode.v) *)
+Theorem C_combinator_mode : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t (e : tm G t) f v y n,
+  datas G = true -> data t = true -> Derivs U u0 h G f v ->
+  ev RO fuel e (f u0) = Some (y, n, 0) ->
+  exists F dy back k,
+    locally u0 (fun u => ev RO fuel e (f u) = Some (F u, n, 0)) /\
+    Deriv U u0 h t F dy /\
+    ev RO fuel (combinator e) (value (cx G) (pack R G (f u0)), tt) = Some ((value t y, back), k, 0) /\
+    forall dt, shape t dt = shape t dy -> exists dx c,
+      back (seed t dt) = Some (dx, c, 0) /\ paired (cx G) (pack R G v) dx = paired t dy (seed t dt).
+Proof. exact combinator_correct. Qed.
 
 (* C Theorem 2: soundness of program transformations, here as refinement of a partial language *)
 Theorem C_theorem_2 : forall fuel G t (e e' : tm G t), rewrites e e' -> datas G = true -> data t = true ->
@@ -174,6 +186,7 @@ Print Assumptions K_second_derivative.
 Print Assumptions K_vector_mode.
 Print Assumptions C_continuation_mode.
 Print Assumptions K_delta_mode.
+Print Assumptions C_section_6_1.
 Print Assumptions C_combinator_mode.
 Print Assumptions C_theorem_2.
 Print Assumptions checked_derivations.

