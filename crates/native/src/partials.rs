@@ -8,6 +8,9 @@ use rustc_hash::FxHashMap;
 
 /// The partial derivative of a primitive in argument `i` at the arguments; `None` if it has none.
 pub fn partial(b: &mut Builder, prim: Prim, args: &[Atom], i: usize) -> Option<Atom> {
+    if let Some(slope) = by_reciprocal(b, prim, args, i) {
+        return Some(slope);
+    }
     let at = At(b.span);
     let mut vars = FxHashMap::default();
     let terms: Vec<Term> = args
@@ -26,6 +29,26 @@ pub fn partial(b: &mut Builder, prim: Prim, args: &[Atom], i: usize) -> Option<A
         .collect();
     let term = prim.info().partials?(at, &terms).into_iter().nth(i).flatten()?;
     Some(formula(b, &term, &vars))
+}
+
+/// The partial derivatives of a quotient and a root, written so that a divisor is divided by once, however often one differentiates: the rest are
+/// products with its reciprocal, which a later pass finds to be the same.
+fn by_reciprocal(b: &mut Builder, prim: Prim, args: &[Atom], i: usize) -> Option<Atom> {
+    match (prim, args, i) {
+        (Prim::DivReal, [_, divisor], 0) => Some(b.scalar(Prim::DivReal, &[Atom::Real(1.0), *divisor])),
+        (Prim::DivReal, [_, divisor], 1) => {
+            let reciprocal = b.scalar(Prim::DivReal, &[Atom::Real(1.0), *divisor]);
+            let quotient = b.scalar(Prim::DivReal, args);
+            let slope = b.mul(quotient, reciprocal);
+            Some(b.scalar(Prim::NegReal, &[slope]))
+        }
+        (Prim::Sqrt, [_], 0) => {
+            let root = b.scalar(Prim::Sqrt, args);
+            let reciprocal = b.scalar(Prim::DivReal, &[Atom::Real(1.0), root]);
+            Some(b.mul(Atom::Real(0.5), reciprocal))
+        }
+        _ => None,
+    }
 }
 
 /// A formula on numbers as flow. Where it branches, only the side taken is computed: the other may be no number, and its own

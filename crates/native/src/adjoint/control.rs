@@ -1,5 +1,6 @@
-//! Branches and loops in both sweeps.
+//! The forward sweep, and loops in both sweeps.
 
+use super::branches::is_arithmetic;
 use super::*;
 
 impl Sweep<'_> {
@@ -11,13 +12,18 @@ impl Sweep<'_> {
             Op::Call { function, args } if wanted && self.is_traced_call(*function, args) => {
                 self.forward_traced_call(*function, args, &stmt.binds)
             }
-            Op::If { .. } | Op::For(_) | Op::While(_) if wanted && self.has_traced_call(&stmt.op) => {
+            Op::If { .. } | Op::For(_) | Op::While(_)
+                if wanted && (self.has_traced_call(&stmt.op) || self.has_loops_in_turn(&stmt.op)) =>
+            {
                 self.forward_traced(stmt)
             }
             Op::Call { function, args } => {
                 let again = Again { settled: &self.settled, frozen: &self.frozen };
                 again.call(self.b, *function, args, stmt.binds.clone());
                 Record::Plain
+            }
+            Op::If { cond, then, otherwise, .. } if wanted && !self.tracing && is_arithmetic(then, otherwise) => {
+                self.forward_arithmetic_if(*cond, then, otherwise, &stmt.binds)
             }
             Op::If { .. } => {
                 let stmt = self.without_settled(stmt);
@@ -76,6 +82,25 @@ impl Sweep<'_> {
         }
     }
 
+    /// Whether this is a loop with state that runs loops with state, one after another. To run it again would be to run these again
+    /// to save their states, once more at each level of nesting; so it keeps them in a trace.
+    fn has_loops_in_turn(&self, op: &Op) -> bool {
+        fn has_state(op: &Op) -> bool {
+            match op {
+                Op::For(l) => !l.carried.is_empty(),
+                op => matches!(op, Op::While(_)),
+            }
+        }
+        fn runs_loops(s: &Sweep<'_>, op: &Op) -> bool {
+            let mut inner = op.blocks().into_iter().flat_map(|(block, _)| &block.stmts);
+            inner.any(|stmt| {
+                (has_state(&stmt.op) && s.may_have_adjoint(stmt))
+                    || gradus_core::traverse::with_stack(|| runs_loops(s, &stmt.op))
+            })
+        }
+        has_state(op) && runs_loops(self, op)
+    }
+
     /// Whether the backward sweep may have to do with a statement: it binds something active, or adds to it.
     fn may_have_adjoint(&self, stmt: &Stmt) -> bool {
         stmt.binds.iter().any(|v| self.active.contains(v))
@@ -115,32 +140,8 @@ impl Sweep<'_> {
     }
 
     /// Whether a statement with nested blocks has anything to be taken backwards.
-    fn is_wanted(&self, stmt: &Stmt, adjs: &[Option<Atom>]) -> bool {
+    pub(super) fn is_wanted(&self, stmt: &Stmt, adjs: &[Option<Atom>]) -> bool {
         adjs.iter().any(|a| a.is_some()) || outer_accumulators(&stmt.op).iter().any(|acc| self.sums.contains_key(acc))
-    }
-
-    pub(super) fn backward_if(&mut self, stmt: Stmt) {
-        let adjs: Vec<Option<Atom>> = stmt.binds.iter().map(|v| self.take(*v)).collect();
-        if !self.is_wanted(&stmt, &adjs) {
-            return;
-        }
-        self.settled.extend(outer_accumulators(&stmt.op));
-        // A branch is known by the first variable that it binds.
-        self.replayed.extend(stmt.binds.first());
-        let Op::If { cond, then, otherwise, .. } = &stmt.op else { return };
-        let mut free = outer_vars(then, &[]);
-        free.extend(outer_vars(otherwise, &[]));
-        self.around(&free, |s| {
-            s.b.push();
-            s.replay(then, Renaming::default(), &adjs);
-            let then = s.b.pop(Vec::new());
-            s.b.push();
-            s.replay(otherwise, Renaming::default(), &adjs);
-            let otherwise = s.b.pop(Vec::new());
-            if !then.stmts.is_empty() || !otherwise.stmts.is_empty() {
-                s.b.branch(*cond, then, otherwise);
-            }
-        });
     }
 
     /// The adjoints of a loop's active state after its last iteration, each with its position and a variable for the way back. All
@@ -180,7 +181,7 @@ impl Sweep<'_> {
         let (saved, count) = match (record, &stmt.op) {
             (Record::Loop { saved, count }, _) => (saved, count),
             (Record::Plain, Op::For(l)) => (Vec::new(), l.count),
-            (Record::Plain | Record::Call { .. } | Record::Traced(_), _) => {
+            (Record::Plain | Record::Branch(_) | Record::Call { .. } | Record::Traced(_), _) => {
                 gradus_source::bug!("a loop was not recorded in the forward sweep")
             }
         };

@@ -5,6 +5,7 @@
 //! needs its variables. So
 //!
 //! - straight-line code: partial derivatives stay in registers;
+//! - a branch of plain arithmetic gives its intermediate values along with its results, so that nothing is computed twice;
 //! - a loop without state: its adjoint is again such a loop, and nothing is stored;
 //! - a loop with state: the forward sweep also collects the state at the start of each iteration; the adjoint loop goes from the last
 //!   to the first and carries the state's adjoint. A `while` does the same and counts;
@@ -21,6 +22,7 @@
 //!
 //! Adjoints that are zero are absent, and so is all code that would compute with them. Only active variables (see `activity`) have any.
 
+mod branches;
 mod calls;
 mod control;
 mod merge;
@@ -145,6 +147,8 @@ enum Record {
         saved: Vec<Atom>,
         count: Atom,
     },
+    /// A branch of plain arithmetic.
+    Branch(branches::Computed),
     /// A call of a function in two halves.
     Call {
         back: FunctionId,
@@ -173,6 +177,8 @@ struct Sweep<'a> {
     replayed: FxHashSet<Var>,
     /// What is kept in traces, for each block that ends in one, by the variable that gets it and the number of the block.
     traces: FxHashMap<(Var, usize), traced::Kept>,
+    /// Whether the forward sweep is kept in a trace, where it pays to compute again rather than to keep.
+    tracing: bool,
 }
 
 impl<'a> Sweep<'a> {
@@ -195,6 +201,7 @@ impl<'a> Sweep<'a> {
             frozen: FxHashMap::default(),
             replayed: FxHashSet::default(),
             traces: FxHashMap::default(),
+            tracing: false,
         }
     }
 
@@ -241,7 +248,9 @@ impl<'a> Sweep<'a> {
                 }
             }
         }
+        let tracing = std::mem::replace(&mut self.tracing, false);
         let records = self.forward(copy.stmts);
+        self.tracing = tracing;
         self.seed(&copy.results, seeds);
         self.backward(records);
     }
@@ -437,6 +446,7 @@ impl<'a> Sweep<'a> {
             (Op::Dim { .. } | Op::Check { .. } | Op::Stop { .. } | Op::Tag { .. } | Op::Digits { .. }, _) => {}
             (Op::If { .. }, _) => match record {
                 Record::Traced(traced) => self.backward_traced_if(stmt, traced),
+                Record::Branch(computed) => self.backward_arithmetic_if(stmt, computed),
                 Record::Plain | Record::Loop { .. } | Record::Call { .. } => self.backward_if(stmt),
             },
             (Op::For(_) | Op::While(_), _) => match record {
@@ -445,7 +455,9 @@ impl<'a> Sweep<'a> {
             },
             (Op::Call { function, args }, binds) => match record {
                 Record::Call { back, trace, key } => self.backward_traced_call(back, trace, &key, args, binds),
-                Record::Plain | Record::Loop { .. } | Record::Traced(_) => self.backward_call(*function, args, binds),
+                Record::Plain | Record::Loop { .. } | Record::Branch(_) | Record::Traced(_) => {
+                    self.backward_call(*function, args, binds)
+                }
             },
             (Op::Freeze { acc }, [y]) => {
                 if let Some(y_adj) = self.take(*y) {

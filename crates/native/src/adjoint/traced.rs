@@ -141,7 +141,9 @@ impl Sweep<'_> {
         let repeated = !matches!(op, Op::If { .. });
         let mut sweep = |s: &mut Self, block: Block, params: &[Var]| {
             s.b.push();
+            let outside = std::mem::replace(&mut s.tracing, true);
             records.push(s.forward(block.stmts));
+            s.tracing = outside;
             results.push(block.results.clone());
             let written = s.b.pop([block.results, vec![nil]].concat());
             emitted.push(Emitted::new(&written.stmts, params, repeated));
@@ -440,6 +442,7 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
         sweep.frozen.insert(*acc, (*adj).into());
         sweep.sums.insert(*acc, (*adj).into());
     }
+    sweep.tracing = true;
     let records = sweep.forward(body.stmts);
     let cut = sweep.b.len();
     sweep.seed(&body.results, &seeds);
