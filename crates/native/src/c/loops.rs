@@ -2,6 +2,7 @@
 
 use super::cells::is_box;
 use super::emit::Emitter;
+use super::vectors::{is_slow_alone, vectors, Late, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
 use crate::ownership::Ownership;
@@ -112,32 +113,89 @@ impl Emitter<'_> {
             self.line(&format!("{end} = {to} - {start} > {CHUNK} ? {start} + {CHUNK} : {to};"));
             self.line(&format!("GR_STEPS({end} - {start}, {place});"));
         }
-        if let Some(reductions) = vectorisable(l) {
-            let mut pragma = String::from("#pragma omp simd");
-            for acc in reductions {
-                pragma.push_str(&format!(" reduction(+ : {})", self.name(acc)));
+        let vectors = vectors(l);
+        let (kept, late) = match &vectors {
+            Some(vectors) => vectors.kept(l),
+            None => (l.clone(), Vec::new()),
+        };
+        let (start, end) = if late.is_empty() { (start, end) } else { self.strips(&index, &start, &end, &late) };
+        let run = |s: &mut Self, first: &str, last: &str| {
+            s.line(&format!("for (int64_t {index} = {first}; {index} < {last}; {index}++) {{"));
+            s.depth += 1;
+            let params = s.enter(&l.carried, state);
+            let mut targets = [state.to_vec(), s.rows(arrays, rows, &index)].concat();
+            targets
+                .extend(late.iter().flat_map(Late::buffers).map(|(_, buffer)| format!("{buffer}[{index} - {start}]")));
+            s.block(&kept.body, &params, &targets);
+            for (array, _) in arrays.iter().zip(rows).filter(|(_, row)| row.is_none()) {
+                if known {
+                    s.copy_row(*array, &index);
+                } else {
+                    s.collect_row(*array, to, &index, span);
+                }
             }
-            self.line(&pragma);
-        }
-        self.line(&format!("for (int64_t {index} = {start}; {index} < {end}; {index}++) {{"));
-        self.depth += 1;
-        let params = self.enter(&l.carried, state);
-        let mut targets = state.to_vec();
-        targets.extend(self.rows(arrays, rows, &index));
-        self.block(&l.body, &params, &targets);
-        for (array, _) in arrays.iter().zip(rows).filter(|(_, row)| row.is_none()) {
-            if known {
-                self.copy_row(*array, &index);
-            } else {
-                self.collect_row(*array, to, &index, span);
+            s.depth -= 1;
+            s.line("}");
+        };
+        match &vectors {
+            None => run(self, &start, &end),
+            Some(vectors) => {
+                let sums: String =
+                    vectors.sums.iter().map(|acc| format!(" reduction(+ : {})", self.name(*acc))).collect();
+                let wide = is_slow_alone(&l.body).then(|| format!("{index}_wide"));
+                if let Some(wide) = &wide {
+                    // The C compiler would take iterations that do not fill four lanes one by one.
+                    self.line(&format!("int64_t {wide} = {end} - (({end} - {start}) & 3);"));
+                }
+                self.line(&format!("#pragma omp simd{sums}"));
+                run(self, &start, wide.as_ref().unwrap_or(&end));
+                if let Some(wide) = wide {
+                    self.line(&format!("#pragma omp simd safelen(2){sums}"));
+                    run(self, &wide, &end);
+                }
             }
         }
-        self.depth -= 1;
-        self.line("}");
+        if !late.is_empty() {
+            late.iter().for_each(|late| self.add_late(late, l.index, &start, &end));
+            self.depth -= 1;
+            self.line("}");
+        }
         if !few {
             self.depth -= 1;
             self.line("}");
         }
+    }
+
+    /// Opens a loop over strips of iterations, with buffers for what is added after each; gives the ends of a strip.
+    fn strips(&mut self, index: &str, start: &str, end: &str, late: &[Late]) -> (String, String) {
+        let (from, to) = (format!("{index}_strip"), format!("{index}_end"));
+        self.line(&format!("for (int64_t {from} = {start}, {to}; {from} < {end}; {from} = {to}) {{"));
+        self.depth += 1;
+        self.line(&format!("{to} = {end} - {from} > {STRIP} ? {from} + {STRIP} : {end};"));
+        for (ty, buffer) in late.iter().flat_map(Late::buffers) {
+            let ty = self.ty(ty);
+            self.line(&format!("{ty} {buffer}[{STRIP}];"));
+        }
+        (from, to)
+    }
+
+    /// The additions of one statement for a strip of iterations.
+    fn add_late(&mut self, late: &Late, index: Var, start: &str, end: &str) {
+        let i = self.name(index);
+        if late.apart {
+            self.line("#pragma omp simd");
+        }
+        self.line(&format!("for (int64_t {i} = {start}; {i} < {end}; {i}++) {{"));
+        self.depth += 1;
+        for (var, buffer) in late.values() {
+            let (ty, name) = (self.ty(var.ty), self.name(var));
+            self.line(&format!("{ty} {name} = {buffer}[{i} - {start}];"));
+        }
+        for stmt in &late.stmts {
+            self.plain(stmt);
+        }
+        self.depth -= 1;
+        self.line("}");
     }
 
     /// All the checks of a loop before it runs: whether any fails is found in vector lanes, which one only then.
@@ -323,7 +381,7 @@ fn lengths_of_list(
 fn checks_apart(l: &For) -> Option<(Vec<Stmt>, For)> {
     let mut rest = l.clone();
     rest.body.stmts.retain(|s| !matches!(s.op, Op::Check { .. }));
-    if rest.body.stmts.len() == l.body.stmts.len() || vectorisable(&rest).is_none() {
+    if rest.body.stmts.len() == l.body.stmts.len() || vectors(&rest).is_none() {
         return None;
     }
     Some((checks_of(l)?, rest))
@@ -376,52 +434,7 @@ fn straightened(l: &For) -> Option<For> {
     let mut straight = For { body: Block { stmts, results: l.body.results.clone() }, ..l.clone() };
     let all = std::mem::take(&mut straight.body.stmts);
     straight.body.stmts = all.iter().filter(|s| !matches!(s.op, Op::Check { .. })).cloned().collect();
-    vectorisable(&straight)?;
+    vectors(&straight)?;
     straight.body.stmts = all;
     Some(straight)
-}
-
-/// Whether the iterations can run side by side in vector lanes; the accumulators of one number that the loop adds to.
-fn vectorisable(l: &For) -> Option<Vec<Var>> {
-    if !l.carried.is_empty() {
-        return None;
-    }
-    let mut sums: Vec<Var> = Vec::new();
-    let mut places: Vec<(Var, &[Atom])> = Vec::new();
-    for stmt in &l.body.stmts {
-        match &stmt.op {
-            Op::Scalar { prim, args } if lanes(*prim, args) => {}
-            Op::Select { .. } | Op::Dim { .. } => {}
-            Op::Copy { value } | Op::Stop { value } if !value.ty().is_counted() => {}
-            Op::Get { .. } if stmt.binds.iter().all(|v| !v.ty.is_counted()) => {}
-            Op::Add { acc, index, .. } if index.len() == acc.ty.rank as usize && !is_box(acc.ty) => {
-                if index.is_empty() {
-                    if !sums.contains(acc) {
-                        sums.push(*acc);
-                    }
-                } else {
-                    // Each iteration must have a place of its own.
-                    let own = index.contains(&l.index.into());
-                    let alone = places.iter().all(|(other, place)| other != acc || *place == &index[..]);
-                    if !own || !alone {
-                        return None;
-                    }
-                    places.push((*acc, index));
-                }
-            }
-            _ => return None,
-        }
-    }
-    let numbers = l.body.results.iter().all(|a| !a.ty().is_counted());
-    numbers.then_some(sums)
-}
-
-/// Whether a primitive has a vector form (C compilers know the rest).
-fn lanes(prim: gradus_core::Prim, args: &[Atom]) -> bool {
-    use gradus_core::Prim::*;
-    if prim == PowRealInt {
-        // Those that are written as products.
-        return matches!(args, [_, Atom::Int(2 | 3)]);
-    }
-    !matches!(prim, Lgamma | Polygamma | PowInt | DivInt | ModInt | Floor | Round | Truncate)
 }

@@ -9,6 +9,7 @@ mod located;
 mod loops;
 mod scalars;
 mod tape;
+mod vectors;
 
 pub use compile::{compile, library, CompileError, Options};
 pub use emit::{emit, Source};
