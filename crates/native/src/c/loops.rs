@@ -2,7 +2,7 @@
 
 use super::cells::is_box;
 use super::emit::Emitter;
-use super::vectors::{is_slow_alone, vectors, Late, STRIP};
+use super::vectors::{is_slow_alone, peeled, vectors, Late, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
 use crate::ownership::Ownership;
@@ -90,6 +90,14 @@ impl Emitter<'_> {
         let Collected { arrays, rows, known } = *into;
         let index = self.name(l.index);
         let place = self.place(span);
+        if let Some(apart) = peeled(l).filter(|apart| runs_in_lanes(&apart.others)) {
+            self.line(&format!("if ({from} == 0 && {to} > 0) {{"));
+            let targets = self.rows(arrays, rows, "0");
+            self.nested(&apart.first, &[], &targets);
+            self.line("}");
+            self.line(&format!("int64_t {index}_second = {from} > 0 ? {from} : 1;"));
+            return self.iterations(&apart.others, state, into, [&format!("{index}_second"), to], span);
+        }
         let straight = straightened(l);
         let l = straight.as_ref().unwrap_or(l);
         let split = checks_apart(l);
@@ -374,6 +382,13 @@ fn lengths_of_list(
     let lengths = lengths?;
     lists.push(var);
     Some([vec![parts.len()], lengths].concat())
+}
+
+/// Whether a loop runs in vector lanes, if need be with its branches straightened and its checks made before it.
+fn runs_in_lanes(l: &For) -> bool {
+    let straight = straightened(l);
+    let l = straight.as_ref().unwrap_or(l);
+    checks_apart(l).is_some() || vectors(l).is_some()
 }
 
 /// For a loop that could run in vector lanes but for its checks: the checks with what they are computed from, and the loop

@@ -1,7 +1,9 @@
 //! Which loops run in vector lanes.
 
 use super::cells::is_box;
+use crate::flow::walk::Renaming;
 use crate::flow::*;
+use crate::simplify;
 use gradus_core::Prim;
 
 /// Iterations between additions that had to wait.
@@ -54,7 +56,7 @@ pub(super) fn vectors(l: &For) -> Option<Vectors> {
                         found.sums.push(*acc);
                     }
                 } else {
-                    let own = index.contains(&l.index.into());
+                    let own = index.iter().any(|at| matches!(place(l, *at), Place::Next(_)));
                     let alone = places.iter().all(|(other, place)| other != acc || *place == &index[..]);
                     if !own || !alone {
                         found.meeting.push(*acc);
@@ -80,6 +82,32 @@ fn work(block: &Block) -> usize {
         _ => 0,
     };
     block.stmts.iter().map(cost).sum()
+}
+
+/// A loop whose first iteration is different: that one, and the loop for the others.
+pub(super) struct Peeled {
+    pub(super) first: Block,
+    pub(super) others: For,
+}
+
+/// Takes a loop apart that asks whether it is in its first iteration.
+pub(super) fn peeled(l: &For) -> Option<Peeled> {
+    let asks = |stmt: &&Stmt| match &stmt.op {
+        Op::Scalar { prim: Prim::Equal, args } => args[..] == [l.index.into(), Atom::Int(0)],
+        _ => false,
+    };
+    let is_first = *l.body.stmts.iter().find(asks)?.binds.first()?;
+    let decides = |stmt: &Stmt| matches!(&stmt.op, Op::If { cond, .. } if cond.var() == Some(is_first));
+    if !l.carried.is_empty() || !l.body.stmts.iter().any(decides) {
+        return None;
+    }
+    let mut first = Renaming { map: [(l.index, Atom::Int(0))].into_iter().collect() }.block(&l.body);
+    simplify::known(&mut first);
+    let mut others = l.clone();
+    others.body.stmts.retain(|stmt| stmt.binds != [is_first]);
+    others.body = Renaming { map: [(is_first, Atom::Bool(false))].into_iter().collect() }.block(&others.body);
+    simplify::known(&mut others.body);
+    Some(Peeled { first, others })
 }
 
 impl Vectors {
@@ -146,11 +174,11 @@ fn place(l: &For, at: Atom) -> Place<'_> {
     let made = |v: Var| l.body.stmts.iter().find(|s| s.binds.contains(&v));
     let Some(stmt) = made(var) else { return Place::Same };
     let outer = |a: Atom| a.var().is_none_or(|v| v != l.index && made(v).is_none());
+    let is_index = |a: Atom| a.var() == Some(l.index);
     match &stmt.op {
-        Op::Scalar { prim: Prim::AddInt, args } => match args[..] {
-            [a, b] if (a.var() == Some(l.index) && outer(b)) || (b.var() == Some(l.index) && outer(a)) => {
-                Place::Next(Some(stmt))
-            }
+        Op::Scalar { prim, args } => match (prim, &args[..]) {
+            (Prim::AddInt | Prim::SubInt, [a, b]) if is_index(*a) && outer(*b) => Place::Next(Some(stmt)),
+            (Prim::AddInt, [a, b]) if is_index(*b) && outer(*a) => Place::Next(Some(stmt)),
             _ => Place::Any,
         },
         _ => Place::Any,

@@ -146,6 +146,8 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
     }
     plan.keep(l, &phase)?;
     plan.pairs = match plan.stmts.len() + plan.cheap.len() {
+        // Functions are for all iterations of a step; those of the last, shorter one are computed one by one.
+        _ if plan.phases > 1 => 1,
         0..=6 => 4,
         7..=14 => 2,
         _ => 1,

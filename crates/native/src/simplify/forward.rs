@@ -46,10 +46,14 @@ pub(super) struct Forward {
     pub(super) made: FxHashMap<Var, Made>,
     /// Booleans that are true here, one set for each open block.
     facts: Vec<FxHashSet<Var>>,
+    /// Booleans that are false here.
+    denied: Vec<FxHashSet<Var>>,
     /// Integers that are known to be equal to something else as long as a block is open, and what they were replaced by before.
     equal: Vec<Vec<(Var, Option<Atom>)>>,
-    /// The indices of the loops around, with their counts.
+    /// The indices of loops, with their counts.
     pub(super) below: FxHashMap<Var, Atom>,
+    /// The counts of the loops around, whose bodies run only if these are positive.
+    pub(super) around: Vec<Atom>,
     /// Lengths of rows, with what they are if there are any rows.
     pub(super) row_lengths: FxHashMap<Var, Atom>,
     /// Integers that are lengths of arrays.
@@ -61,14 +65,17 @@ impl Forward {
         self.block_knowing(block, None);
     }
 
-    /// Walks a block in which `fact` holds.
-    fn block_knowing(&mut self, block: &mut Block, fact: Option<Var>) {
+    /// Walks a block in which a boolean is known.
+    fn block_knowing(&mut self, block: &mut Block, fact: Option<(Var, bool)>) {
         with_stack(|| {
             self.known.push(FxHashMap::default());
             self.facts.push(FxHashSet::default());
+            self.denied.push(FxHashSet::default());
             self.equal.push(Vec::new());
-            if let Some(fact) = fact {
-                self.learn(fact);
+            match (fact, self.denied.last_mut()) {
+                (Some((fact, true)), _) => self.learn(fact),
+                (Some((fact, false)), Some(denied)) => drop(denied.insert(fact)),
+                (_, _) => {}
             }
             let mut out = Vec::with_capacity(block.stmts.len());
             for stmt in std::mem::take(&mut block.stmts) {
@@ -80,6 +87,7 @@ impl Forward {
             block.stmts = out;
             self.known.pop();
             self.facts.pop();
+            self.denied.pop();
             for (var, before) in self.equal.pop().unwrap_or_default().into_iter().rev() {
                 match before {
                     Some(before) => self.replaced.map.insert(var, before),
@@ -138,6 +146,15 @@ impl Forward {
         match atom {
             Atom::Bool(b) => b,
             Atom::Var(v) => self.facts.iter().any(|facts| facts.contains(&v)),
+            Atom::Real(_) | Atom::Int(_) | Atom::Nil(_) => false,
+        }
+    }
+
+    /// Whether a boolean is known to be false.
+    pub(super) fn fails(&self, atom: Atom) -> bool {
+        match atom {
+            Atom::Bool(b) => !b,
+            Atom::Var(v) => self.denied.iter().any(|denied| denied.contains(&v)),
             Atom::Real(_) | Atom::Int(_) | Atom::Nil(_) => false,
         }
     }
@@ -362,7 +379,9 @@ impl Forward {
                 l.carried.iter_mut().for_each(|(_, init)| self.atom(init));
                 self.below.insert(l.index, l.count);
                 self.state_shapes(&l.carried, &l.body, 0, &stmt.binds);
+                self.around.push(l.count);
                 self.block(&mut l.body);
+                self.around.pop();
                 let (state, count) = (l.carried.len(), l.count);
                 for (array, row) in stmt.binds[state..].iter().zip(&l.body.results[state..]) {
                     if let Some(copied) = self.copied(*row, l) {
@@ -409,12 +428,15 @@ impl Forward {
     /// A branch whose outcome is known is no branch; one that computes nothing is a choice of numbers.
     fn branch(&mut self, cond: Atom, mut stmt: Stmt, out: &mut Vec<Stmt>) {
         let Op::If { then, otherwise, .. } = &mut stmt.op else { return };
-        let known = match cond {
-            Atom::Bool(b) => Some(b),
-            _ => self.holds(cond).then_some(true),
+        let taken = if self.holds(cond) {
+            Some(&mut *then)
+        } else if self.fails(cond) {
+            Some(&mut *otherwise)
+        } else {
+            None
         };
-        if let Some(known) = known {
-            let block = std::mem::take(if known { then } else { otherwise });
+        if let Some(taken) = taken {
+            let block = std::mem::take(taken);
             for inner in block.stmts {
                 self.stmt(inner, out);
             }
@@ -424,8 +446,8 @@ impl Forward {
             }
             return;
         }
-        self.block_knowing(then, cond.var());
-        self.block(otherwise);
+        self.block_knowing(then, cond.var().map(|v| (v, true)));
+        self.block_knowing(otherwise, cond.var().map(|v| (v, false)));
         if then.stmts.is_empty() && otherwise.stmts.is_empty() && stmt.binds.iter().all(|v| !v.ty.is_counted()) {
             let sides: Vec<(Atom, Atom)> =
                 then.results.iter().copied().zip(otherwise.results.iter().copied()).collect();

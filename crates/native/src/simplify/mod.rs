@@ -45,6 +45,11 @@ pub fn block(block: &mut Block, module: &Module) {
     dead::run(block, module);
 }
 
+/// Works out of a block what is known, such as branches on what is decided.
+pub fn known(block: &mut Block) {
+    forward::run(block);
+}
+
 /// Takes out of a block what nobody looks at.
 pub fn dead_code(block: &mut Block, module: &Module) {
     dead::run(block, module);

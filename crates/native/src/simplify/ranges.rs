@@ -28,7 +28,7 @@ impl Forward {
             Atom::Int(k) => k >= 0,
             Atom::Var(v) if self.below.contains_key(&v) => true,
             Atom::Var(v) => match self.made.get(&v) {
-                Some(Made::Scalar(Prim::SubInt, args)) => self.counts_down(args).is_some(),
+                Some(Made::Scalar(Prim::SubInt, args)) => self.counts_down(args).is_some() || self.is_before(args),
                 Some(Made::Scalar(Prim::AddInt | Prim::MulInt, args)) => args.iter().all(|a| self.is_size(*a, 3)),
                 Some(_) => false,
                 None => {
@@ -64,14 +64,24 @@ impl Forward {
         }
     }
 
+    /// Whether `i - 1` is not negative because i is not 0.
+    fn is_before(&self, args: &[Atom]) -> bool {
+        let [i, Atom::Int(1)] = *args else { return false };
+        let zero = self.find(&Key::Scalar(Prim::Equal, vec![i, Atom::Int(0)]));
+        zero.is_some_and(|e| self.fails(e)) && self.natural(i)
+    }
+
     pub(super) fn is_below(&self, x: Atom, n: Atom) -> bool {
         match (x, n) {
             (Atom::Int(x), Atom::Int(n)) => x < n,
+            (Atom::Int(0), _) => self.around.contains(&n),
             (Atom::Var(v), _) => match self.below.get(&v).copied() {
                 Some(count) => self.same_count(count, n) || self.at_most(count, n),
                 None => match self.made.get(&v) {
+                    // i - 1 with i below n
                     Some(Made::Scalar(Prim::SubInt, args)) => {
                         self.counts_down(args).is_some_and(|count| self.same_count(count, n))
+                            || matches!(args[..], [i, Atom::Int(1)] if self.natural(i) && self.is_below(i, n))
                     }
                     // i + 1 with i below n - 1
                     Some(Made::Scalar(Prim::AddInt, args)) => match args[..] {
