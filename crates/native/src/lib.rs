@@ -40,6 +40,7 @@ pub mod leaf;
 pub mod lower;
 mod ownership;
 mod partials;
+mod peel;
 pub mod place;
 mod recursion;
 pub mod refusal;

@@ -2,10 +2,11 @@
 
 use super::cells::is_box;
 use super::emit::Emitter;
-use super::vectors::{is_slow_alone, peeled, vectors, Late, STRIP};
+use super::vectors::{is_slow_alone, vectors, Late, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
 use crate::ownership::Ownership;
+use crate::peel;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
 use gradus_source::Span;
 use rustc_hash::FxHashMap;
@@ -90,10 +91,10 @@ impl Emitter<'_> {
         let Collected { arrays, rows, known } = *into;
         let index = self.name(l.index);
         let place = self.place(span);
-        if let Some(apart) = peeled(l).filter(|apart| runs_in_lanes(&apart.others)) {
+        if let Some(apart) = peel::peeled(l).filter(|apart| runs_in_lanes(&apart.others)) {
             self.line(&format!("if ({from} == 0 && {to} > 0) {{"));
             let targets = self.rows(arrays, rows, "0");
-            self.nested(&apart.first, &[], &targets);
+            self.nested(&apart.first.body, &[], &targets);
             self.line("}");
             self.line(&format!("int64_t {index}_second = {from} > 0 ? {from} : 1;"));
             return self.iterations(&apart.others, state, into, [&format!("{index}_second"), to], span);

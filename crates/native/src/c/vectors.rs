@@ -1,9 +1,7 @@
 //! Which loops run in vector lanes.
 
 use super::cells::is_box;
-use crate::flow::walk::Renaming;
 use crate::flow::*;
-use crate::simplify;
 use gradus_core::Prim;
 
 /// Iterations between additions that had to wait.
@@ -82,32 +80,6 @@ fn work(block: &Block) -> usize {
         _ => 0,
     };
     block.stmts.iter().map(cost).sum()
-}
-
-/// A loop whose first iteration is different: that one, and the loop for the others.
-pub(super) struct Peeled {
-    pub(super) first: Block,
-    pub(super) others: For,
-}
-
-/// Takes a loop apart that asks whether it is in its first iteration.
-pub(super) fn peeled(l: &For) -> Option<Peeled> {
-    let asks = |stmt: &&Stmt| match &stmt.op {
-        Op::Scalar { prim: Prim::Equal, args } => args[..] == [l.index.into(), Atom::Int(0)],
-        _ => false,
-    };
-    let is_first = *l.body.stmts.iter().find(asks)?.binds.first()?;
-    let decides = |stmt: &Stmt| matches!(&stmt.op, Op::If { cond, .. } if cond.var() == Some(is_first));
-    if !l.carried.is_empty() || !l.body.stmts.iter().any(decides) {
-        return None;
-    }
-    let mut first = Renaming { map: [(l.index, Atom::Int(0))].into_iter().collect() }.block(&l.body);
-    simplify::known(&mut first);
-    let mut others = l.clone();
-    others.body.stmts.retain(|stmt| stmt.binds != [is_first]);
-    others.body = Renaming { map: [(is_first, Atom::Bool(false))].into_iter().collect() }.block(&others.body);
-    simplify::known(&mut others.body);
-    Some(Peeled { first, others })
 }
 
 impl Vectors {

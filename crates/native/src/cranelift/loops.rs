@@ -4,6 +4,7 @@ use super::emit::{args, plain, width, Array, Emitter, Held};
 use super::plan;
 use crate::flow::*;
 use crate::ownership::Ownership;
+use crate::peel;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, InstBuilder, Value};
@@ -71,8 +72,12 @@ impl Emitter<'_, '_, '_> {
         [from, to]: [Value; 2],
         span: Span,
     ) -> Vec<Value> {
-        let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
-        let own = Self::types_of(&carried).len();
+        if let Some(apart) = peel::peeled(l).filter(|apart| state.is_empty() && plan::plan(&apart.others).is_some()) {
+            let one = self.b.ins().iconst(types::I64, 1);
+            let (first, second) = (self.b.ins().smin(to, one), self.b.ins().smax(from, one));
+            self.one_by_one(&apart.first, arrays, flat, state, [from, first], true, span);
+            return self.iterations(&apart.others, arrays, flat, state, [second, to], span);
+        }
         let bounded = is_bounded(l);
         if bounded {
             let count = self.b.ins().isub(to, from);
@@ -94,7 +99,24 @@ impl Emitter<'_, '_, '_> {
                 self.lanes(l, plan, [from, to], &flat, (!bounded).then_some(span))
             }
         };
-        self.counted(start, to, few || plan.is_some(), state, span, |e, index, values| {
+        self.one_by_one(l, arrays, flat, state, [start, to], few || plan.is_some(), span)
+    }
+
+    /// The same without lanes.
+    #[allow(clippy::too_many_arguments)]
+    fn one_by_one(
+        &mut self,
+        l: &For,
+        arrays: &[Var],
+        flat: &[Option<Array>],
+        state: &[Value],
+        [from, to]: [Value; 2],
+        few: bool,
+        span: Span,
+    ) -> Vec<Value> {
+        let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
+        let own = Self::types_of(&carried).len();
+        self.counted(from, to, few, state, span, |e, index, values| {
             e.bind_number(l.index, index);
             e.bind_all(&carried, &values[..own]);
             let results = e.block(&l.body, &carried);

@@ -2,6 +2,7 @@
 //! accumulators, which is what accumulators are for.
 
 mod accumulators;
+mod collect;
 mod dead;
 mod forward;
 mod fuse;
@@ -38,6 +39,7 @@ pub fn block(block: &mut Block, module: &Module) {
         sums::from_state(block);
         hoist::run(block);
         dead::run(block, module);
+        collect::run(block);
         fuse::run(block);
         sums::out_of_loops(block);
     }
