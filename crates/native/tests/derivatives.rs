@@ -400,22 +400,19 @@ fun dot(a: real[1], b: real[1]) -> (real) {
     let expected = "\
 fun dot_vjp(a: real[1], b: real[1], result_adj: real) -> (real[1], real[1]) {
   n = dim a 0
-  a.2 = fill n := 0.0
-  a_adj = open a.2
   n.2 = dim b 0
-  a.3 = fill n.2 := 0.0
-  b_adj = open a.3
-  for k < n {
+  a.2 = fill n.2 := 0.0
+  b_adj = open a.2
+  a_adj = for k < n {
     x = get a k
     y = get b k
     t = mul y result_adj
     t.2 = mul x result_adj
     accumulate b_adj k += t.2
-    accumulate a_adj k += t
+    collect t
   }
-  a_adj.2 = freeze a_adj
   b_adj.2 = freeze b_adj
-  return a_adj.2 b_adj.2
+  return a_adj b_adj.2
 }
 ";
     assert_eq!(gradus_native::flow::print::function(module.function(vjp), &module), expected);

@@ -21,6 +21,11 @@ pub(super) struct Collected<'a> {
     pub(super) known: bool,
 }
 
+/// A loop with sums that runs fewer times than this is no faster in lanes.
+const SHORT: i64 = 12;
+/// Statements of a body that may stand twice in the program.
+const SIMPLE: usize = 16;
+
 impl Emitter<'_> {
     /// The state variables, initialised; the names of the variables that hold the state between iterations.
     fn state(&mut self, carried: &[(Var, Atom)], binds: &[Var], ownership: &mut Ownership) -> Vec<String> {
@@ -151,6 +156,16 @@ impl Emitter<'_> {
             Some(vectors) => {
                 let sums: String =
                     vectors.sums.iter().map(|acc| format!(" reduction(+ : {})", self.name(*acc))).collect();
+                // The C compiler adds the lanes up one after another, however few of them were used.
+                let short = !sums.is_empty() && l.body.stmts.len() <= SIMPLE;
+                if short {
+                    self.line(&format!("if ({end} - {start} < {SHORT}) {{"));
+                    self.depth += 1;
+                    run(self, &start, &end);
+                    self.depth -= 1;
+                    self.line("} else {");
+                    self.depth += 1;
+                }
                 let wide = is_slow_alone(&l.body).then(|| format!("{index}_wide"));
                 if let Some(wide) = &wide {
                     // The C compiler would take iterations that do not fill four lanes one by one.
@@ -161,6 +176,10 @@ impl Emitter<'_> {
                 if let Some(wide) = wide {
                     self.line(&format!("#pragma omp simd safelen(2){sums}"));
                     run(self, &wide, &end);
+                }
+                if short {
+                    self.depth -= 1;
+                    self.line("}");
                 }
             }
         }
