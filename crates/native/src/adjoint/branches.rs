@@ -33,7 +33,9 @@ pub(super) fn is_arithmetic(then: &Block, otherwise: &Block) -> bool {
         | Op::Call { .. }
         | Op::Open { .. }
         | Op::Add { .. }
-        | Op::Freeze { .. } => false,
+        | Op::Freeze { .. }
+        | Op::Push { .. }
+        | Op::Pop { .. } => false,
     };
     [then, otherwise].iter().all(|side| side.stmts.len() <= MOST_VALUES && side.stmts.iter().all(is_number))
 }
