@@ -37,6 +37,8 @@ pub const TAPE_END_OFFSET: i32 = (std::mem::offset_of!(Thread, tape) + std::mem:
 const LOOK_EVERY: i64 = 1 << 20;
 /// Blocks that nobody holds are kept for the next use up to this many bytes together.
 const KEPT: usize = 256 << 20;
+/// The same on threads that only run chunks of loops, of which there may be many.
+const KEPT_BY_OTHERS: usize = 32 << 20;
 
 /// What compiled code uses on one thread.
 #[repr(C)]
@@ -85,11 +87,17 @@ struct Own(UnsafeCell<Thread>);
 
 impl Drop for Own {
     fn drop(&mut self) {
-        let thread = self.0.get_mut();
-        for list in thread.waiting {
-            unsafe { free_list(list) };
-        }
+        unsafe { free_waiting(self.0.get_mut()) };
     }
+}
+
+/// # Safety
+/// See [`free_list`].
+unsafe fn free_waiting(thread: &mut Thread) {
+    for list in &mut thread.waiting {
+        unsafe { free_list(std::mem::replace(list, null_mut())) };
+    }
+    thread.waiting_bytes = 0;
 }
 
 /// # Safety
@@ -278,6 +286,9 @@ pub(crate) unsafe fn part(thread: *mut Thread, caller: *mut Thread, failed: bool
         if thread != caller {
             if failed {
                 abandon(thread);
+            }
+            if (*thread).waiting_bytes > KEPT_BY_OTHERS {
+                free_waiting(&mut *thread);
             }
             (*thread).shared = null();
             (*thread).limits = Limits::NONE;
