@@ -6,6 +6,8 @@
 //! - The number of chunks depends on the number of iterations and on what they cost, never on the number of threads
 //!   (see [`gradus_runtime::chunks`]). So results are the same bits on any number of threads.
 //! - A chunk sees what is outside of the loop as the caller of a compiled function sees its arguments: borrowed, not counted.
+//! - State may be carried if it is only joined with a value of each iteration by an operation of [`Join`], which is associative to the last bit. Each chunk
+//!   begins with the neutral element, and the states are joined in the order of the chunks.
 //! - What is collected has its place, of known size, before the loop runs; each chunk writes to its own part.
 //! - An accumulator to which iteration `i` only adds at `[i]` is shared by the chunks. Of any other each chunk has one of its own, which begins at
 //!   -0.0 (so that not even the sign of a zero is lost), and these are added to it in the order of the chunks.
@@ -20,6 +22,7 @@ use crate::recursion;
 use crate::steady::{Length, Lengths};
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
+use gradus_runtime::chunks;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What makes a chunk worth its while: see [`Chunked::work`]. About 30 microseconds.
@@ -49,6 +52,8 @@ pub struct Chunked {
     pub work: Vec<(f64, Vec<Length>)>,
     /// For each collected value the lengths of its rows, known outside of the loop. If one of them is zero, others may be, and the loop is not cut.
     pub rows: Vec<Vec<Length>>,
+    /// For each state that it carries, how those of the chunks become one.
+    pub joins: Vec<Join>,
     /// Accumulators of which each chunk has one of its own.
     pub sums: Vec<Var>,
     /// Whether the body is written once, as a function that also runs the loop as a whole. Small ones that may run often are written twice: where the
@@ -58,7 +63,54 @@ pub struct Chunked {
     pub outside: Vec<Var>,
 }
 
+/// An operation that joins states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    Maximum,
+    Minimum,
+    /// Of integers, as the next.
+    Sum,
+    Product,
+}
+
+impl Join {
+    fn of(prim: Prim) -> Option<Join> {
+        match prim {
+            Prim::Maximum => Some(Join::Maximum),
+            Prim::Minimum => Some(Join::Minimum),
+            Prim::AddInt => Some(Join::Sum),
+            Prim::MulInt => Some(Join::Product),
+            _ => None,
+        }
+    }
+
+    pub fn neutral(self) -> Atom {
+        match self {
+            Join::Maximum => Atom::Real(f64::NEG_INFINITY),
+            Join::Minimum => Atom::Real(f64::INFINITY),
+            Join::Sum => Atom::Int(0),
+            Join::Product => Atom::Int(1),
+        }
+    }
+
+    /// What the runtime knows it by.
+    fn code(self) -> i64 {
+        let code = match self {
+            Join::Maximum => chunks::Join::Maximum,
+            Join::Minimum => chunks::Join::Minimum,
+            Join::Sum => chunks::Join::Sum,
+            Join::Product => chunks::Join::Product,
+        };
+        code as i64
+    }
+}
+
 impl Chunked {
+    /// The joins as the runtime takes them: the first in the lowest bits.
+    pub fn join_codes(&self) -> i64 {
+        self.joins.iter().rev().fold(0, |codes, join| codes << chunks::JOIN_BITS | join.code())
+    }
+
     /// The sums of one number, then the arrays of sums: so they stand in what a chunk adds up.
     pub fn parted_sums(&self) -> (Vec<Var>, Vec<Var>) {
         self.sums.iter().copied().partition(|v| !v.ty.is_array())
@@ -170,11 +222,13 @@ impl Planner<'_> {
     fn chunked(&mut self, l: &For) -> Option<Chunked> {
         let mut calls = Vec::new();
         walk::callees(&l.body, &mut calls);
-        if !l.carried.is_empty() || boxes_inside(&l.body) || calls.iter().any(|f| self.boxes[f.0]) {
+        let joins = joins(l)?;
+        if boxes_inside(&l.body) || calls.iter().any(|f| self.boxes[f.0]) {
             return None;
         }
         let mut inside = FxHashSet::default();
         inside.insert(l.index);
+        inside.extend(l.carried.iter().map(|(v, _)| *v));
         for_each_binder(&l.body, &mut |v| {
             inside.insert(v);
         });
@@ -184,7 +238,7 @@ impl Planner<'_> {
         };
         let lengths = Lengths::of_full(&l.body);
         let mut rows = Vec::new();
-        for result in &l.body.results {
+        for result in &l.body.results[l.carried.len()..] {
             let row = lengths.of(*result);
             if row.len() != result.ty().rank as usize || !row.iter().all(known) {
                 return None;
@@ -208,14 +262,14 @@ impl Planner<'_> {
             return None;
         }
         let mut free = free_vars(&l.body);
-        free.retain(|v| *v != l.index);
+        free.retain(|v| *v != l.index && !l.carried.iter().any(|(c, _)| c == v));
         let sums: Vec<Var> =
             free.iter().copied().filter(|v| v.ty.accumulator && !own_places(&l.body, *v, l.index)).collect();
         if free.iter().any(|v| v.ty.accumulator && !v.ty.is_real()) {
             return None;
         }
         let outside = free.into_iter().filter(|v| v.ty.is_array() || !v.ty.accumulator).collect();
-        Some(Chunked { work, rows, sums, once: false, outside })
+        Some(Chunked { work, rows, joins, sums, once: false, outside })
     }
 
     /// What a block costs.
@@ -291,6 +345,26 @@ impl Planner<'_> {
         self.costs[id.0] = Some(cost);
         cost
     }
+}
+
+/// How the states of a loop are joined, if they are only joined.
+fn joins(l: &For) -> Option<Vec<Join>> {
+    if l.carried.is_empty() {
+        return Some(Vec::new());
+    }
+    let uses = walk::count_uses(&l.body);
+    let single = |v: Var| uses.get(&v) == Some(&1);
+    let join = |((state, _), next): (&(Var, Atom), &Atom)| {
+        let next = next.var().filter(|v| single(*v))?;
+        let made = l.body.stmts.iter().find(|s| s.binds.contains(&next))?;
+        match &made.op {
+            // The state comes first: of two zeros, the later one is the result.
+            Op::Scalar { prim, args } if args.first() == Some(&(*state).into()) && single(*state) => Join::of(*prim),
+            _ => None,
+        }
+    };
+    let joins: Option<Vec<Join>> = l.carried.iter().zip(&l.body.results).map(join).collect();
+    joins.filter(|joins| joins.len() <= chunks::MOST_JOINS)
 }
 
 /// How many statements there are in a block, at any depth.

@@ -87,10 +87,14 @@ let mixed (xs : real[]) (at : int[]) : real =
     let z = if y > 0.3 then log (1.0 + y * y) else tanh (y - x) in
     x * y * z + sqrt (1.0 + z * z) / (1.0 + x * x)) at)) 1.0
 let remixed (xs : real[]) (at : int[]) : real[] = grad (fun ys -> mixed ys at) xs
+let top (xs : real[]) : real = max xs
+let least (xs : real[]) : real = min (map (fun x -> x * x - x) xs)
+let tally (at : int[]) : int = reduce (fun x y -> x + y) 7 (map (fun k -> k * k) at)
+let both (at : int[]) : int * int[] = (ifold (length at) (fun i p -> p * (2 * at.(i) + 1)) 3, map (fun k -> k + 1) at)
 let curved (xs : real[]) : real[] = map (fun x -> diff (fun y -> diff (fun z -> z * z * z) y) x) xs
 ";
 
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 22] = [
     "total",
     "slopes",
     "curve",
@@ -109,6 +113,10 @@ const NAMES: [&str; 18] = [
     "learned",
     "mixed",
     "remixed",
+    "top",
+    "least",
+    "tally",
+    "both",
 ];
 
 /// The arguments of each function, and what it gives by its definition; nothing where another test knows.
@@ -148,6 +156,10 @@ fn cases() -> Vec<(Vec<Leaf>, Option<Vec<f64>>)> {
         (vec![vector()], None),
         (places(), None),
         (places(), None),
+        (vec![vector()], Some(vec![xs.iter().copied().fold(f64::NEG_INFINITY, f64::max)])),
+        (vec![vector()], Some(vec![xs.iter().map(|x| x * x - x).fold(f64::INFINITY, f64::min)])),
+        (vec![ints(at.clone())], Some(vec![7.0 + at.iter().map(|k| (k * k) as f64).sum::<f64>()])),
+        (vec![ints(at.clone())], None),
     ]
 }
 
@@ -200,6 +212,24 @@ fn sums_are_cut_by_their_length_alone() {
         let one = bits(&cut.call_within(0, &xs, &on(1)).expect("runs"));
         assert_eq!(bits(&cut.call_within(0, &xs, &on(2)).expect("runs")), one);
         assert_ne!(bits(&whole.call(0, &xs).expect("runs")), one);
+    }
+}
+
+#[test]
+fn extremes_of_numbers_that_are_none() {
+    let text = "let f (xs : real[]) : real * real = (max xs, min xs)";
+    for native in natives(text, &["f"], LITTLE) {
+        for threads in [1, 2, 3] {
+            let mut xs = numbers(200);
+            let call = |xs: &[f64]| native.call_within(0, &[Leaf::reals(xs)], &on(threads)).expect("runs");
+            (xs[20], xs[150]) = (f64::INFINITY, f64::NEG_INFINITY);
+            assert_eq!(reals(&call(&xs)), [f64::INFINITY, f64::NEG_INFINITY]);
+            xs[99] = f64::NAN;
+            assert!(reals(&call(&xs)).iter().all(|x| x.is_nan()));
+            // Of zeros the last one counts, as `if x > y then x else y` says.
+            assert_eq!(bits(&call(&[[0.0; 100], [-0.0; 100]].concat())), bits(&[Leaf::Real(-0.0), Leaf::Real(-0.0)]));
+            assert_eq!(bits(&call(&[[-0.0; 100], [0.0; 100]].concat())), bits(&[Leaf::Real(0.0), Leaf::Real(0.0)]));
+        }
     }
 }
 

@@ -7,6 +7,7 @@ typedef struct {
   int64_t count;
   double work, least;
   int64_t scalars, arrays; /* how many sums of one number, and how many arrays of sums */
+  int64_t states, joins;   /* how many states it carries, and how they are joined, two bits each, the first in the lowest */
   int place;
 } gr_loop;
 
@@ -16,13 +17,13 @@ typedef struct {
 } gr_sums;
 
 /* Iterations `from` to before `to`, with the loop and what it uses from outside; the sums of one number and, if it is cut, the arrays of sums. */
-typedef void (*gr_body)(gr_thread *self, const void *outside, double *own, int64_t from, int64_t to);
+typedef void (*gr_body)(gr_thread *self, const void *outside, gr_word *own, int64_t from, int64_t to);
 
 typedef struct {
   gr_body body;
   const void *outside;
   int64_t count, chunks;
-  double *records;
+  gr_word *records;
   int64_t width;
   gradus_limits limits;
   gr_shared shared;
@@ -44,9 +45,9 @@ static int64_t gr_chunk_start(const gr_job *job, int64_t k) {
 }
 
 static void gr_one_chunk(gr_thread *self, const gr_job *job, int64_t k) {
-  double *own = job->width ? job->records + job->width * k : 0;
+  gr_word *own = job->width ? job->records + job->width * k : 0;
   /* Nothing, to which a sum adds without losing the sign of its zero. */
-  for (int64_t i = 0; i < job->width; i++) own[i] = -0.0;
+  for (int64_t i = 0; i < job->width; i++) own[i].r = -0.0;
   job->body(self, job->outside, own, gr_chunk_start(job, k), gr_chunk_start(job, k + 1));
 }
 
@@ -88,7 +89,7 @@ static void gr_chunk_apart(void *data, int64_t k) {
 }
 
 /* Runs the chunks, each with `width` numbers of the records to add up. Fails as the first iteration that fails does. */
-static void gr_run_chunks(gr_thread *self, gr_body body, gr_loop *outside, int64_t chunks, double *records, int64_t width) {
+static void gr_run_chunks(gr_thread *self, gr_body body, gr_loop *outside, int64_t chunks, gr_word *records, int64_t width) {
   gr_job job = {body, outside, outside->count, chunks, records, width, gr_limits, {self->fuel + self->rest, self->used}, self, INT64_MAX, 0, 0};
   if (!gr_runner || self->shared) {
     for (int64_t k = 0; k < chunks; k++) gr_one_chunk(self, &job, k);
@@ -110,9 +111,19 @@ static void gr_merge(double *to, const double *records, int64_t width, int64_t c
     for (int64_t i = 0; i < count; i++) to[i] += records[width * k + i];
 }
 
-/* Runs a loop: in chunks if there is enough to do. The sums of one number are in `own`; a loop that is not cut adds to the arrays itself. */
-static void gr_run_loop(gr_thread *self, gr_body body, gr_loop *outside, double *own, const gr_sums *arrays) {
-  int64_t chunks = 1, width = outside->scalars;
+/* How the states of chunks become one: maximum, minimum; sum, product of integers. */
+static gr_word gr_join(int how, gr_word x, gr_word y) {
+  switch (how) {
+    case 0: return x.r > y.r || x.r != x.r ? x : y;
+    case 1: return x.r < y.r || x.r != x.r ? x : y;
+    case 2: return (gr_word){.i = (int64_t)((uint64_t)x.i + (uint64_t)y.i)};
+    default: return (gr_word){.i = (int64_t)((uint64_t)x.i * (uint64_t)y.i)};
+  }
+}
+
+/* Runs a loop: in chunks if there is enough to do. The sums of one number are in `own`, and then the states; a loop that is not cut adds to the arrays itself. */
+static void gr_run_loop(gr_thread *self, gr_body body, gr_loop *outside, gr_word *own, const gr_sums *arrays) {
+  int64_t chunks = 1, width = outside->scalars + outside->states;
   if (outside->work >= 2.0 * outside->least) {
     for (int64_t k = 0; k < outside->arrays; k++) width += arrays[k].count;
     chunks = gr_chunk_count(outside->count, outside->work, outside->least, width);
@@ -123,13 +134,15 @@ static void gr_run_loop(gr_thread *self, gr_body body, gr_loop *outside, double 
     return;
   }
   gr_block *owner = 0;
-  double *records = width ? gr_allocate(8 * chunks * width, &owner, outside->place) : 0;
+  gr_word *records = width ? gr_allocate(8 * chunks * width, &owner, outside->place) : 0;
   gr_run_chunks(self, body, outside, chunks, records, width);
   if (!width) return;
-  gr_merge(own, records, width, chunks, outside->scalars);
-  const double *from = records + outside->scalars;
+  const gr_word *from = records;
+  for (int64_t i = 0; i < outside->scalars; i++, own++, from++) gr_merge(&own->r, &from->r, width, chunks, 1);
+  for (int64_t i = 0; i < outside->states; i++, own++, from++)
+    for (int64_t k = 0; k < chunks; k++) *own = gr_join((int)(outside->joins >> 2 * i) & 3, *own, from[width * k]);
   for (int64_t k = 0; k < outside->arrays; k++) {
-    gr_merge(arrays[k].to, from, width, chunks, arrays[k].count);
+    gr_merge(arrays[k].to, &from->r, width, chunks, arrays[k].count);
     from += arrays[k].count;
   }
   gr_drop(owner);

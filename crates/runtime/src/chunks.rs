@@ -95,6 +95,36 @@ unsafe extern "C" fn chunk(job: *mut c_void, k: i64) {
     }
 }
 
+/// How the states of chunks become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    Maximum = 0,
+    Minimum = 1,
+    /// Of integers, as the next.
+    Sum = 2,
+    Product = 3,
+}
+
+/// So many bits is a [`Join`] in [`Loop::joins`].
+pub const JOIN_BITS: u32 = 2;
+/// So many fit in there.
+pub const MOST_JOINS: usize = 31;
+
+impl Join {
+    const ALL: [Join; 4] = [Join::Maximum, Join::Minimum, Join::Sum, Join::Product];
+
+    fn join(self, x: f64, y: f64) -> f64 {
+        let ints = |f: fn(i64, i64) -> i64| f64::from_bits(f(x.to_bits() as i64, y.to_bits() as i64) as u64);
+        match self {
+            Join::Maximum if x > y || x.is_nan() => x,
+            Join::Minimum if x < y || x.is_nan() => x,
+            Join::Maximum | Join::Minimum => y,
+            Join::Sum => ints(i64::wrapping_add),
+            Join::Product => ints(i64::wrapping_mul),
+        }
+    }
+}
+
 /// What stands before the values from outside: the loop itself.
 #[repr(C)]
 pub struct Loop {
@@ -107,6 +137,9 @@ pub struct Loop {
     /// How many sums of one number, and how many arrays of sums it has.
     pub scalars: i64,
     pub arrays: i64,
+    /// How many states it carries, and their [`Join`]s, the first in the lowest bits.
+    pub states: i64,
+    pub joins: i64,
     /// Where it is: a failure number but for the kind.
     pub place: i64,
 }
@@ -118,8 +151,8 @@ pub struct Sums {
     pub count: i64,
 }
 
-/// Runs a loop: in chunks if there is enough to do. 0, or what the first iteration that fails gives. The sums of one number are in `own`; a loop that is
-/// not cut adds to the `arrays` itself.
+/// Runs a loop: in chunks if there is enough to do. 0, or what the first iteration that fails gives. The sums of one number are in `own`, and then the
+/// states; a loop that is not cut adds to the `arrays` itself.
 ///
 /// # Safety
 /// The thread must come from [`memory::enter`]; the body may use what it finds behind the loop, and iterations do not disturb each other.
@@ -131,8 +164,8 @@ pub unsafe extern "C" fn run(
     arrays: *const Sums,
 ) -> i32 {
     unsafe {
-        let Loop { count: iterations, work, least, scalars, arrays: array_count, place, .. } = *outside;
-        let (mut chunks, mut width) = (1, scalars);
+        let Loop { count: iterations, work, least, scalars, arrays: array_count, states, joins, place, .. } = *outside;
+        let (mut chunks, mut width) = (1, scalars + states);
         let arrays = if array_count > 0 { std::slice::from_raw_parts(arrays, array_count as usize) } else { &[] };
         if work >= 2.0 * least {
             width += arrays.iter().map(|sums| sums.count).sum::<i64>();
@@ -156,8 +189,15 @@ pub unsafe extern "C" fn run(
             return failed(Kind::Steps);
         }
         if width > 0 {
-            let mut at = scalars as usize;
             merge(own, records, width, chunks, scalars);
+            let mut at = scalars as usize;
+            for state in 0..states {
+                let join = Join::ALL[(joins >> (JOIN_BITS as i64 * state) & 3) as usize];
+                for k in 0..chunks {
+                    *own.add(at) = join.join(*own.add(at), *records.add((width * k) as usize + at));
+                }
+                at += 1;
+            }
             for sums in arrays {
                 merge(sums.to, records.add(at), width, chunks, sums.count);
                 at += sums.count as usize;

@@ -7,6 +7,15 @@ use crate::flow::*;
 use crate::steady::Length;
 use gradus_source::Span;
 
+/// Where a number is in a word.
+fn word(ty: Type) -> &'static str {
+    if ty.is_real() {
+        "r"
+    } else {
+        "i"
+    }
+}
+
 impl Emitter<'_> {
     fn length(&mut self, length: Length) -> String {
         match length {
@@ -17,7 +26,15 @@ impl Emitter<'_> {
 
     /// Runs the loop by a function that is written for it, in chunks if there is enough to do. If its body is also written where it stands, this
     /// is only for loops that have enough to do, and what is written ends within that branch.
-    pub(super) fn chunks(&mut self, l: &For, chunked: &Chunked, into: &Collected<'_>, count: &str, span: Span) {
+    pub(super) fn chunks(
+        &mut self,
+        l: &For,
+        chunked: &Chunked,
+        state: &[String],
+        into: &Collected<'_>,
+        count: &str,
+        span: Span,
+    ) {
         let number = self.chunk_bodies.len();
         let body = self.chunk_body(number, l, chunked, into, span);
         self.chunk_bodies.push(body);
@@ -50,11 +67,19 @@ impl Emitter<'_> {
             }
             self.line(&format!("{ty}_new(&{name}, {place});"));
         }
-        let header = format!("{{0, {count}, {work}, {least:?}, {}, {}, {place}}}", scalars.len(), arrays.len());
+        let header = format!(
+            "{{0, {count}, {work}, {least:?}, {}, {}, {}, {}, {place}}}",
+            scalars.len(),
+            arrays.len(),
+            state.len(),
+            chunked.join_codes()
+        );
         let names: String = chunked.outside.iter().chain(into.arrays).map(|v| format!(", {}", self.name(*v))).collect();
         self.line(&format!("struct gr_outside_{number} outside = {{{header}{names}}};"));
-        let values: Vec<String> = scalars.iter().map(|sum| self.accumulator(*sum)).collect();
-        self.line(&format!("double own[] = {{{}}};", if values.is_empty() { "0".into() } else { values.join(", ") }));
+        let mut values: Vec<(String, &str)> = scalars.iter().map(|sum| (self.accumulator(*sum), "r")).collect();
+        values.extend(state.iter().cloned().zip(l.carried.iter().map(|(v, _)| word(v.ty))));
+        let list: Vec<String> = values.iter().map(|(value, field)| format!("{{.{field} = {value}}}")).collect();
+        self.line(&format!("gr_word own[] = {{{}}};", if list.is_empty() { "{0}".into() } else { list.join(", ") }));
         let mut sums = Vec::new();
         for array in &arrays {
             let name = self.name(*array);
@@ -62,8 +87,8 @@ impl Emitter<'_> {
         }
         self.line(&format!("gr_sums sums[] = {{{}}};", if sums.is_empty() { "{0}".into() } else { sums.join(", ") }));
         self.line(&format!("gr_run_loop(self, gr_body_{number}, &outside.loop, own, sums);"));
-        for (at, value) in values.iter().enumerate() {
-            self.line(&format!("{value} = own[{at}];"));
+        for (at, (value, field)) in values.iter().enumerate() {
+            self.line(&format!("{value} = own[{at}].{field};"));
         }
         self.depth -= 1;
         if chunked.once {
@@ -84,7 +109,7 @@ impl Emitter<'_> {
         }
         self.line("};");
         self.line(&format!(
-            "static void gr_body_{number}(gr_thread *self, const void *data, double *own, int64_t from, int64_t to) {{"
+            "static void gr_body_{number}(gr_thread *self, const void *data, gr_word *own, int64_t from, int64_t to) {{"
         ));
         self.depth += 1;
         self.line(&format!("const struct gr_outside_{number} *outside = data;"));
@@ -100,10 +125,18 @@ impl Emitter<'_> {
         for (at, sum) in scalars.iter().enumerate() {
             self.pointers.remove(sum);
             let name = self.name(*sum);
-            self.line(&format!("double {name} = own[{at}];"));
+            self.line(&format!("double {name} = own[{at}].r;"));
+        }
+        let mut state = Vec::new();
+        for (at, ((var, _), join)) in l.carried.iter().zip(&chunked.joins).enumerate() {
+            let (ty, name, neutral) =
+                (self.ty(var.ty), format!("{}_joined", self.name(*var)), self.atom(join.neutral()));
+            let value = format!("own[{}].{}", scalars.len() + at, word(var.ty));
+            self.line(&format!("{ty} {name} = outside->loop.cut ? {neutral} : {value};"));
+            state.push((name, value));
         }
         if !arrays.is_empty() {
-            self.line(&format!("double *sums = own + {};", scalars.len()));
+            self.line(&format!("double *sums = &own[{}].r;", scalars.len() + state.len()));
             self.line("if (outside->loop.cut) {");
             for sum in &arrays {
                 let name = self.name(*sum);
@@ -112,10 +145,14 @@ impl Emitter<'_> {
             }
             self.line("}");
         }
-        self.iterations(l, &[], into, ["from", "to"], span);
+        let names: Vec<String> = state.iter().map(|(name, _)| name.clone()).collect();
+        self.iterations(l, &names, into, ["from", "to"], span);
+        for (name, value) in &state {
+            self.line(&format!("{value} = {name};"));
+        }
         for (at, sum) in scalars.iter().enumerate() {
             let name = self.name(*sum);
-            self.line(&format!("own[{at}] = {name};"));
+            self.line(&format!("own[{at}].r = {name};"));
         }
         self.depth -= 1;
         self.line("}");

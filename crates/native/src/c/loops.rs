@@ -65,7 +65,7 @@ impl Emitter<'_> {
         let plan = self.plan;
         let chunked = plan.of(l);
         if let Some(chunked) = chunked {
-            self.chunks(&spread, chunked, &Collected { known: true, ..into }, &count, span);
+            self.chunks(&spread, chunked, &state, &Collected { known: true, ..into }, &count, span);
             if chunked.once {
                 return;
             }

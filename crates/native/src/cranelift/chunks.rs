@@ -60,11 +60,8 @@ impl Emitter<'_, '_, '_> {
         let count = self.number(l.count);
         let work = self.work(chunked, count);
         if chunked.once {
-            let filled = self.run_loop(l, chunked, binds, [count, work], span);
-            for (bind, array) in binds.iter().zip(filled) {
-                self.held.insert(*bind, Held::Array(array));
-            }
-            return;
+            let parts = self.run_loop(l, chunked, binds, [count, work], span);
+            return self.bind_all(binds, &parts);
         }
         let least = self.b.ins().f64const(2.0 * self.linker.plan.least_work);
         let mut enough = self.b.ins().fcmp(FloatCC::GreaterThanOrEqual, work, least);
@@ -84,8 +81,7 @@ impl Emitter<'_, '_, '_> {
         self.b.ins().jump(on, &args(&parts));
         self.b.switch_to_block(apart);
         self.b.seal_block(apart);
-        let filled = self.run_loop(l, chunked, binds, [count, work], span);
-        let parts: Vec<Value> = filled.iter().flat_map(Array::parts).collect();
+        let parts = self.run_loop(l, chunked, binds, [count, work], span);
         self.go_on(on, &args(&parts));
         self.b.seal_block(on);
         self.bind_all(binds, &values);
@@ -111,7 +107,7 @@ impl Emitter<'_, '_, '_> {
         self.b.ins().fmul(times, each)
     }
 
-    /// Runs the loop by its function; the arrays that it has filled.
+    /// Runs the loop by its function; the machine values of its last state and of the arrays that it has filled.
     fn run_loop(
         &mut self,
         l: &For,
@@ -119,16 +115,23 @@ impl Emitter<'_, '_, '_> {
         binds: &[Var],
         [count, work]: [Value; 2],
         span: Span,
-    ) -> Vec<Array> {
+    ) -> Vec<Value> {
+        let (carried, arrays) = binds.split_at(l.carried.len());
         let mut filled = Vec::new();
-        for (bind, row) in binds.iter().zip(&chunked.rows) {
+        for (bind, row) in arrays.iter().zip(&chunked.rows) {
             let mut dims = vec![count];
             dims.extend(row.iter().map(|length| self.length(*length)).collect::<Vec<_>>());
             filled.push(self.new_array(dims, bind.ty.scalar, span));
         }
         let outside = self.outside(chunked, &filled, [count, work], span);
-        let (scalars, arrays) = chunked.parted_sums();
-        let own = self.room(8 * scalars.len().max(1) as u32);
+        let (scalars, array_sums) = chunked.parted_sums();
+        let words = scalars.len() + carried.len();
+        let own = self.room(8 * words.max(1) as u32);
+        let states: Vec<i32> = (0..).step_by(8).skip(scalars.len()).take(carried.len()).collect();
+        for ((_, init), offset) in l.carried.iter().zip(&states) {
+            let init = self.number(*init);
+            self.b.ins().store(plain(), init, own, *offset);
+        }
         for (sum, offset) in scalars.iter().zip((0..).step_by(8)) {
             let value = match self.held(*sum) {
                 Held::Sum(variable) => self.b.use_var(variable),
@@ -137,14 +140,14 @@ impl Emitter<'_, '_, '_> {
             };
             self.b.ins().store(plain(), value, own, offset);
         }
-        let sums = self.room(size_of::<Sums>() as u32 * arrays.len().max(1) as u32);
-        for (sum, offset) in arrays.iter().zip((0..).step_by(size_of::<Sums>())) {
+        let sums = self.room(size_of::<Sums>() as u32 * array_sums.len().max(1) as u32);
+        for (sum, offset) in array_sums.iter().zip((0..).step_by(size_of::<Sums>())) {
             let array = self.array(*sum);
             let size = self.count(&array.dims);
             self.b.ins().store(plain(), array.data, sums, offset + offset_of!(Sums, to) as i32);
             self.b.ins().store(plain(), size, sums, offset + offset_of!(Sums, count) as i32);
         }
-        let function = self.linker.body(l, chunked, binds, span);
+        let function = self.linker.body(l, chunked, arrays, span);
         let function = self.reference(function);
         let function = self.b.ins().func_addr(types::I64, function);
         let code = self.runtime("gradus_run_loop", &[self.thread, function, outside, own, sums]);
@@ -159,7 +162,12 @@ impl Emitter<'_, '_, '_> {
                 Held::Array(_) | Held::Number(_) => gradus_source::bug!("{} is no sum", sum.name),
             }
         }
-        filled
+        let mut parts = Vec::new();
+        for (bind, offset) in carried.iter().zip(states) {
+            parts.push(self.b.ins().load(machine_type(bind.ty.scalar), plain(), own, offset));
+        }
+        parts.extend(filled.iter().flat_map(Array::parts));
+        parts
     }
 
     /// Puts down the loop and what its body uses from outside: variables, arrays to be filled.
@@ -190,6 +198,8 @@ impl Emitter<'_, '_, '_> {
         let numbers = [
             (scalars.len() as i64, offset_of!(Loop, scalars)),
             (arrays.len() as i64, offset_of!(Loop, arrays)),
+            (chunked.joins.len() as i64, offset_of!(Loop, states)),
+            (chunked.join_codes(), offset_of!(Loop, joins)),
             (i64::from(place), offset_of!(Loop, place)),
         ];
         for (number, offset) in numbers {
@@ -233,6 +243,14 @@ impl Emitter<'_, '_, '_> {
             }
             record = self.b.ins().iadd_imm_s(record, 8);
         }
+        let (mut state, mut states) = (Vec::new(), Vec::new());
+        for ((var, _), join) in l.carried.iter().zip(&chunked.joins) {
+            let given = self.b.ins().load(machine_type(var.ty.scalar), plain(), record, 0);
+            let neutral = self.number(join.neutral());
+            state.push(self.b.ins().select(cut, neutral, given));
+            states.push(record);
+            record = self.b.ins().iadd_imm_s(record, 8);
+        }
         for sum in array_sums {
             let given = self.array(sum);
             // A loop that is not cut adds to the accumulators themselves.
@@ -241,7 +259,10 @@ impl Emitter<'_, '_, '_> {
             record = self.b.ins().iadd(record, bytes);
             self.held.insert(sum, Held::Array(array));
         }
-        self.iterations(l, arrays, &filled, &[], [from, to], *span);
+        let ends = self.iterations(l, arrays, &filled, &state, [from, to], *span);
+        for (end, record) in ends.iter().zip(states) {
+            self.b.ins().store(plain(), *end, record, 0);
+        }
         for (variable, record) in in_registers {
             let value = self.b.use_var(variable);
             self.b.ins().store(plain(), value, record, 0);
