@@ -7,7 +7,7 @@
 From Coq Require Import Reals List Lia ZArith.
 From Coquelicot Require Import Coquelicot.
 Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Shape Vector Continuation Unshared Refinement Rewrite.
-Require Import Combinator Transpose CombinatorMode.
+Require Import Combinator Transpose CombinatorMode Collect.
 Require Elaborate Checker Bulk.
 Import ListNotations.
 Open Scope nat_scope.
@@ -124,10 +124,10 @@ Proof. exact delta_correct. Qed.
 Theorem C_section_6_1 : forall X (O : ops X) fuel G t (e : tm G t) r, cden O fuel (comp e) (pack X G r) = ev O fuel e r.
 Proof. exact comp_ok. Qed.
 
-(* C section 6, Fig. 19 and 20, left unproved there and without arrays and loops: the combinator macro.  The program [combinator e] returns the
-   value and a map back; what this returns for a cotangent dt of the result, in the shape of the result, paired with the velocity v of the
-   inputs, is dt paired with the derivative ([value], [seed], [paired]: CombinatorMode.v) *)
-Theorem C_combinator_mode : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t (e : tm G t) f v y n,
+(* C Fig. 19 and 20: the program [combinator e] returns the value and a map back from cotangents of the result to cotangents of the inputs;
+   what this returns for a cotangent dt, given in the shape of the result, paired with the velocity v of the inputs, is dt paired with the
+   derivative ([value], [seed], [paired]: CombinatorMode.v) *)
+Theorem C_figure_20 : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t (e : tm G t) f v y n,
   datas G = true -> data t = true -> Derivs U u0 h G f v ->
   ev RO fuel e (f u0) = Some (y, n, 0) ->
   exists F dy back k,
@@ -137,6 +137,19 @@ Theorem C_combinator_mode : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) 
     forall dt, shape t dt = shape t dy -> exists dx c,
       back (seed t dt) = Some (dx, c, 0) /\ paired (cx G) (pack R G v) dx = paired t dy (seed t dt).
 Proof. exact combinator_correct. Qed.
+
+(* C section 6, left unproved there and without arrays, loops, sums and recursion: the same with the cotangent of the inputs read back into their
+   shape ([pulled]: Collect.v), and inner products of values *)
+Theorem C_combinator_mode : forall fuel (U : NormedModule R_AbsRing) (u0 h : U) G t (e : tm G t) f v y n dt,
+  datas G = true -> data t = true -> Derivs U u0 h G f v ->
+  ev RO fuel e (f u0) = Some (y, n, 0) -> shape t dt = shape t y ->
+  exists F dy dx,
+    locally u0 (fun u => ev RO fuel e (f u) = Some (F u, n, 0)) /\
+    Deriv U u0 h t F dy /\
+    pulled fuel e (f u0) dt = Some (value t y, dx) /\
+    shapes G dx = shapes G (f u0) /\
+    weighted (flats G dx) (flats G v) = weighted (flat t dt) (flat t dy).
+Proof. exact pulled_correct. Qed.
 
 (* C Theorem 2: soundness of program transformations, here as refinement of a partial language *)
 Theorem C_theorem_2 : forall fuel G t (e e' : tm G t), rewrites e e' -> datas G = true -> data t = true ->
@@ -187,6 +200,7 @@ Print Assumptions K_vector_mode.
 Print Assumptions C_continuation_mode.
 Print Assumptions K_delta_mode.
 Print Assumptions C_section_6_1.
+Print Assumptions C_figure_20.
 Print Assumptions C_combinator_mode.
 Print Assumptions C_theorem_2.
 Print Assumptions checked_derivations.
