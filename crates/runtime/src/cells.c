@@ -117,10 +117,10 @@ static void gr_output_boxes(gradus_slot *s, gr_cell **p, int rank, const int64_t
   if (rank) gr_write_array(&to, 3, rank, p, shown);
   gr_block *owner;
   s->dims[0] = to.count;
-  s->value.data = gr_allocate(8 * to.count + 8, &owner, 0);
+  s->value.data = gr_allocate(&gr_self, 8 * to.count + 8, &owner, 0);
   if (to.count) memcpy(s->value.data, to.words, 8 * (size_t)to.count);
   free(to.words);
-  gr_unlink(owner);
+  gr_unlink(&gr_self, owner);
   s->owner = owner;
 }
 
@@ -134,7 +134,7 @@ static const int64_t *gr_read_array(const int64_t *at, const gr_field *f, gr_wor
     dims[k] = rest[1 + k].i = *at++;
     count *= dims[k];
   }
-  void *p = gr_allocate(gr_size(dims, f->rank, f->kind == 2 ? 1 : 8), owner, 0);
+  void *p = gr_allocate(&gr_self, gr_size(dims, f->rank, f->kind == 2 ? 1 : 8), owner, 0);
   rest[0].p = p;
   if (f->kind == 3) (*owner)->boxes = count;
   for (int64_t i = 0; i < count; i++, at++) {

@@ -134,7 +134,7 @@ static void gr_run_loop(gr_thread *self, gr_body body, gr_loop *outside, gr_word
     return;
   }
   gr_block *owner = 0;
-  gr_word *records = width ? gr_allocate(8 * chunks * width, &owner, outside->place) : 0;
+  gr_word *records = width ? gr_allocate(self, 8 * chunks * width, &owner, outside->place) : 0;
   gr_run_chunks(self, body, outside, chunks, records, width);
   if (!width) return;
   const gr_word *from = records;
@@ -145,5 +145,5 @@ static void gr_run_loop(gr_thread *self, gr_body body, gr_loop *outside, gr_word
     gr_merge(arrays[k].to, &from->r, width, chunks, arrays[k].count);
     from += arrays[k].count;
   }
-  gr_drop(owner);
+  gr_drop(self, owner);
 }

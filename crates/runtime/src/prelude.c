@@ -149,8 +149,7 @@ static uint64_t gr_class_bytes(int64_t c) {
   if (GR_RARE((char *)__builtin_frame_address(0) < self->stack_end)) gr_fail((place) + GR_STACK)
 
 /* Counts bytes, against the limit if they become more. */
-static inline void gr_charge(int64_t bytes, int place) {
-  gr_thread *self = &gr_self;
+static inline void gr_charge(gr_thread *self, int64_t bytes, int place) {
   int64_t used = self->used + bytes;
   if (GR_RARE(self->shared && gr_limits.memory != INT64_MAX)) {
     used = __atomic_add_fetch(&self->shared->used, bytes, __ATOMIC_RELAXED);
@@ -160,19 +159,18 @@ static inline void gr_charge(int64_t bytes, int place) {
   self->used += bytes;
 }
 
-static void *gr_allocate(int64_t bytes, gr_block **owner, int place) {
-  gr_thread *self = &gr_self;
+static void *gr_allocate(gr_thread *self, int64_t bytes, gr_block **owner, int place) {
   if (bytes < 0 || bytes > INT64_MAX / 4) gr_fail(place + GR_MEMORY);
   int64_t c = gr_class_of((uint64_t)bytes);
   int64_t size = (int64_t)gr_class_bytes(c);
-  gr_charge(size, place);
+  gr_charge(self, size, place);
   gr_block *b = self->waiting[c];
   if (b) {
     self->waiting[c] = b->next;
   } else {
     b = aligned_alloc(64, sizeof(gr_block) + (size_t)size);
     if (!b) {
-      gr_charge(-size, 0);
+      gr_charge(self, -size, 0);
       gr_fail(place + GR_MEMORY);
     }
     b->size_class = c;
@@ -188,15 +186,14 @@ static void *gr_allocate(int64_t bytes, gr_block **owner, int place) {
 }
 
 /* It is no longer part of the call. */
-static void gr_unlink(gr_block *b) {
+static void gr_unlink(gr_thread *self, gr_block *b) {
   b->previous->next = b->next;
   if (b->next) b->next->previous = b->previous;
-  gr_charge(-(int64_t)gr_class_bytes(b->size_class), 0);
+  gr_charge(self, -(int64_t)gr_class_bytes(b->size_class), 0);
 }
 
-static void gr_free(gr_block *b) {
-  gr_thread *self = &gr_self;
-  gr_unlink(b);
+static void gr_free(gr_thread *self, gr_block *b) {
+  gr_unlink(self, b);
   b->next = self->waiting[b->size_class];
   self->waiting[b->size_class] = b;
 }
@@ -284,7 +281,7 @@ static __attribute__((noinline)) void gr_free_cells(gr_thread *self, gr_cell *to
       if (b && --b->holders == 0) {
         gr_cell **elements = (gr_cell **)(b + 1);
         for (int64_t i = 0; i < b->boxes; i++) todo = gr_let_go(elements[i], todo);
-        gr_free(b);
+        gr_free(self, b);
       }
     }
     if (c->words < GR_SMALL_CELL) {
@@ -299,19 +296,19 @@ static inline void gr_drop_cell(gr_thread *self, gr_cell *c) {
   if (last) gr_free_cells(self, last);
 }
 
-static __attribute__((noinline)) void gr_free_boxes(gr_block *b) {
+static __attribute__((noinline)) void gr_free_boxes(gr_thread *self, gr_block *b) {
   gr_cell **elements = (gr_cell **)(b + 1), *todo = 0;
   for (int64_t i = 0; i < b->boxes; i++) todo = gr_let_go(elements[i], todo);
-  gr_free_cells(&gr_self, todo);
-  gr_free(b);
+  gr_free_cells(self, todo);
+  gr_free(self, b);
 }
 
-static inline void gr_drop(gr_block *b) {
+static inline void gr_drop(gr_thread *self, gr_block *b) {
   if (b && --b->holders == 0) {
     if (GR_RARE(b->boxes))
-      gr_free_boxes(b);
+      gr_free_boxes(self, b);
     else
-      gr_free(b);
+      gr_free(self, b);
   }
 }
 
@@ -330,7 +327,7 @@ static inline __attribute__((unused)) void gr_put_all(gr_thread *self, gr_cell *
 static __attribute__((noinline)) char *gr_more_tape(gr_thread *self, int64_t bytes, int place) {
   int64_t at = self->tape_at - self->tape, end = self->tape_end - self->tape;
   int64_t more = bytes > GR_CHUNK_BYTES ? bytes : GR_CHUNK_BYTES;
-  gr_charge(more, place);
+  gr_charge(self, more, place);
   if (end + more > self->tape_room) {
     char *fresh = realloc(self->tape, 2 * (size_t)(end + more));
     if (!fresh) gr_fail(place + GR_MEMORY);
@@ -358,7 +355,7 @@ static inline void gr_store_box(char *to, gr_cell *c) { memcpy(to, &c, 8); }
 static inline int gr_sole(const gr_block *b) { return b && b->holders == 1; }
 
 static void gr_free_live(void) {
-  while (gr_self.live.next) gr_free(gr_self.live.next);
+  while (gr_self.live.next) gr_free(&gr_self, gr_self.live.next);
 }
 
 void gradus_release(gradus_slot *slot) {
@@ -385,20 +382,20 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
     gr_block *b;                                                                                  \
     int64_t d[RANK];                                                                              \
   } NAME;                                                                                         \
-  static inline __attribute__((unused)) void NAME##_new(NAME *a, int place) {                     \
-    a->p = gr_allocate(gr_size(a->d, RANK, sizeof(ELEMENT)), &a->b, place);                       \
+  static inline __attribute__((unused)) void NAME##_new(gr_thread *self, NAME *a, int place) {    \
+    a->p = gr_allocate(self, gr_size(a->d, RANK, sizeof(ELEMENT)), &a->b, place);                 \
   }                                                                                               \
-  static inline __attribute__((unused)) NAME NAME##_copy(NAME a, int place) {                     \
+  static inline __attribute__((unused)) NAME NAME##_copy(gr_thread *self, NAME a, int place) {    \
     NAME c = a;                                                                                   \
-    NAME##_new(&c, place);                                                                        \
+    NAME##_new(self, &c, place);                                                                  \
     memcpy(c.p, a.p, (size_t)gr_size(a.d, RANK, sizeof(ELEMENT)));                                \
     return c;                                                                                     \
   }                                                                                               \
   /* The same array, which may now be changed: itself if nobody else holds it. */                 \
-  static inline __attribute__((unused)) NAME NAME##_own(NAME a, int place) {                      \
+  static inline __attribute__((unused)) NAME NAME##_own(gr_thread *self, NAME a, int place) {     \
     if (gr_sole(a.b)) return a;                                                                   \
-    NAME c = NAME##_copy(a, place);                                                               \
-    gr_drop(a.b);                                                                                 \
+    NAME c = NAME##_copy(self, a, place);                                                         \
+    gr_drop(self, a.b);                                                                           \
     return c;                                                                                     \
   }                                                                                               \
   static inline __attribute__((unused)) NAME NAME##_input(const gradus_slot *s) {                 \
@@ -408,14 +405,14 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
     memcpy(a.d, s->dims, sizeof a.d);                                                             \
     return a;                                                                                     \
   }                                                                                               \
-  static inline __attribute__((unused)) void NAME##_output(gradus_slot *s, NAME a, int place) {   \
+  static inline __attribute__((unused)) void NAME##_output(gr_thread *self, gradus_slot *s, NAME a, int place) {\
     /* A part of a larger array, or something that is also held elsewhere, is copied. */          \
     if (!gr_sole(a.b) || (void *)a.p != (void *)(a.b + 1)) {                                      \
-      NAME c = NAME##_copy(a, place);                                                             \
-      gr_drop(a.b);                                                                               \
+      NAME c = NAME##_copy(self, a, place);                                                       \
+      gr_drop(self, a.b);                                                                         \
       a = c;                                                                                      \
     }                                                                                             \
-    gr_unlink(a.b);                                                                               \
+    gr_unlink(self, a.b);                                                                         \
     s->value.data = a.p;                                                                          \
     s->owner = a.b;                                                                               \
     memcpy(s->dims, a.d, sizeof a.d);                                                             \
@@ -428,35 +425,35 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
     gr_block *b;                                                                                  \
     int64_t d[RANK];                                                                              \
   } NAME;                                                                                         \
-  static inline __attribute__((unused)) void NAME##_new(NAME *a, int place) {                     \
+  static inline __attribute__((unused)) void NAME##_new(gr_thread *self, NAME *a, int place) {    \
     int64_t bytes = gr_size(a->d, RANK, 8);                                                       \
-    a->p = gr_allocate(bytes, &a->b, place);                                                      \
+    a->p = gr_allocate(self, bytes, &a->b, place);                                                \
     a->b->boxes = bytes / 8;                                                                      \
     for (int64_t k = 0; k < bytes / 8; k++) a->p[k] = GR_NIL;                                     \
   }                                                                                               \
-  static inline __attribute__((unused)) NAME NAME##_copy(NAME a, int place) {                     \
+  static inline __attribute__((unused)) NAME NAME##_copy(gr_thread *self, NAME a, int place) {    \
     NAME c = a;                                                                                   \
-    NAME##_new(&c, place);                                                                        \
-    gr_put_all(&gr_self, c.p, a.p, gr_size(a.d, RANK, 1));                                        \
+    NAME##_new(self, &c, place);                                                                  \
+    gr_put_all(self, c.p, a.p, gr_size(a.d, RANK, 1));                                            \
     return c;                                                                                     \
   }                                                                                               \
-  static inline __attribute__((unused)) NAME NAME##_own(NAME a, int place) {                      \
+  static inline __attribute__((unused)) NAME NAME##_own(gr_thread *self, NAME a, int place) {     \
     if (gr_sole(a.b)) return a;                                                                   \
-    NAME c = NAME##_copy(a, place);                                                               \
-    gr_drop(a.b);                                                                                 \
+    NAME c = NAME##_copy(self, a, place);                                                         \
+    gr_drop(self, a.b);                                                                           \
     return c;                                                                                     \
   }
 
 /* Room for one more row of boxes at the end of a growing array of `count` rows. The new places are nil. */
-static __attribute__((unused)) gr_cell **gr_grow_boxes(gr_cell **p, gr_block **b, int64_t count, int64_t width, int place) {
+static __attribute__((unused)) gr_cell **gr_grow_boxes(gr_thread *self, gr_cell **p, gr_block **b, int64_t count, int64_t width, int place) {
   int64_t have = count * width, want = have + width;
   if (!*b || (uint64_t)(want * 8) > gr_class_bytes((*b)->size_class)) {
     gr_block *old = *b;
-    gr_cell **fresh = gr_allocate(want * 16, b, place);
+    gr_cell **fresh = gr_allocate(self, want * 16, b, place);
     if (old) {
       memcpy(fresh, p, (size_t)(have * 8));
       old->boxes = 0;
-      gr_drop(old);
+      gr_drop(self, old);
     }
     p = fresh;
   }
@@ -466,13 +463,13 @@ static __attribute__((unused)) gr_cell **gr_grow_boxes(gr_cell **p, gr_block **b
 }
 
 /* Room for one more element at the end of a growing array of `count` elements of `width` bytes. */
-static void *gr_grow(void *p, gr_block **b, int64_t count, int64_t width, int place) {
+static void *gr_grow(gr_thread *self, void *p, gr_block **b, int64_t count, int64_t width, int place) {
   if (*b && (uint64_t)((count + 1) * width) <= gr_class_bytes((*b)->size_class)) return p;
   gr_block *old = *b;
-  void *fresh = gr_allocate((count + 1) * width * 2, b, place);
+  void *fresh = gr_allocate(self, (count + 1) * width * 2, b, place);
   if (old) {
     memcpy(fresh, p, (size_t)(count * width));
-    gr_drop(old);
+    gr_drop(self, old);
   }
   return fresh;
 }

@@ -121,7 +121,7 @@ impl Emitter<'_> {
                 let ty = self.ty(array.ty);
                 let target = self.name(*y);
                 let place = self.place(stmt.span);
-                self.line(&format!("{ty} {target} = {ty}_own({taken}, {place});"));
+                self.line(&format!("{ty} {target} = {ty}_own(self, {taken}, {place});"));
                 self.store(&target, array.ty, index, *value, "=");
             }
             (Op::Fill { dims, value }, [y]) => {
@@ -148,7 +148,7 @@ impl Emitter<'_> {
                 self.line(&format!("  {name}.d[0] = gr_digits({value}, digits);"));
                 let c = self.ty(y.ty);
                 let place = self.place(stmt.span);
-                self.line(&format!("  {c}_new(&{name}, {place});"));
+                self.line(&format!("  {c}_new(self, &{name}, {place});"));
                 self.line(&format!("  for (int64_t k = 0; k < {name}.d[0]; k++) {name}.p[k] = digits[k];"));
                 self.line("}");
             }
@@ -177,7 +177,7 @@ impl Emitter<'_> {
                 let ty = self.ty(acc.ty);
                 let name = self.name(*acc);
                 let place = self.place(stmt.span);
-                let value = if acc.ty.is_array() { format!("{ty}_own({taken}, {place})") } else { taken };
+                let value = if acc.ty.is_array() { format!("{ty}_own(self, {taken}, {place})") } else { taken };
                 self.line(&format!("{ty} {name} = {value};"));
             }
             (Op::Add { acc, index, value }, []) => {
@@ -265,7 +265,7 @@ impl Emitter<'_> {
 
     fn allocate_and_fill(&mut self, name: &str, ty: Type, value: Atom, span: Span) {
         let (c, place) = (self.ty(ty), self.place(span));
-        self.line(&format!("{c}_new(&{name}, {place});"));
+        self.line(&format!("{c}_new(self, &{name}, {place});"));
         if value.ty() != ty && matches!(value, Atom::Nil(_)) {
             return;
         }
@@ -295,7 +295,7 @@ impl Emitter<'_> {
             self.line(&format!("{name}.d[{axis}] = {dim};"));
         }
         let place = self.place(span);
-        self.line(&format!("{c}_new(&{name}, {place});"));
+        self.line(&format!("{c}_new(self, &{name}, {place});"));
         for (i, item) in items.iter().enumerate() {
             if item.ty().is_array() {
                 let text = self.atom(*item);

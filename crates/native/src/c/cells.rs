@@ -66,7 +66,7 @@ impl Emitter<'_> {
 
     pub(super) fn drop(&mut self, text: &str, ty: Type) {
         if ty.is_array() {
-            self.line(&format!("gr_drop({text}.b);"));
+            self.line(&format!("gr_drop(self, {text}.b);"));
         } else {
             self.line(&format!("gr_drop_cell(self, {text});"));
         }

@@ -65,7 +65,7 @@ impl Emitter<'_> {
                 let length = self.length(*length);
                 self.line(&format!("{name}.d[{}] = {length};", axis + 1));
             }
-            self.line(&format!("{ty}_new(&{name}, {place});"));
+            self.line(&format!("{ty}_new(self, &{name}, {place});"));
         }
         let header = format!(
             "{{0, {count}, {work}, {least:?}, {}, {}, {}, {}, {place}}}",

@@ -272,14 +272,14 @@ impl Emitter<'_> {
                     };
                     format!("gr_output_boxes(&out[{i}], {data}, {rank}, {dims}, {}, gr_shapes);", shape.0)
                 }
-                _ => format!("{ty}_output(&out[{i}], result_{i}, {place});"),
+                _ => format!("{ty}_output(self, &out[{i}], result_{i}, {place});"),
             };
             self.line(&text);
         }
         if heap {
             for (i, result) in function.results.iter().enumerate() {
                 if result.is_array() && result.shape().is_some() {
-                    self.line(&format!("gr_drop(result_{i}.b);"));
+                    self.line(&format!("gr_drop(self, result_{i}.b);"));
                 }
             }
             self.line("gr_cells_reset();");

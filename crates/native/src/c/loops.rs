@@ -75,7 +75,7 @@ impl Emitter<'_> {
         for (array, row) in arrays.iter().zip(&rows) {
             let (ty, name, place) = (self.ty(array.ty), self.name(*array), self.place(span));
             let when = if row.is_some() { String::new() } else { format!("if ({count} <= 0) ") };
-            self.line(&format!("{when}{ty}_new(&{name}, {place});"));
+            self.line(&format!("{when}{ty}_new(self, &{name}, {place});"));
         }
         self.iterations(&spread, &state, &into, ["0", &count], span);
         if chunked.is_some() {
@@ -284,7 +284,7 @@ impl Emitter<'_> {
         self.line(&format!("if ({index} == 0) {{"));
         self.line(&format!("  memcpy({name}.d + 1, row_{name}.d, sizeof row_{name}.d);"));
         self.line(&format!("  {name}.d[0] = {count};"));
-        self.line(&format!("  {ty}_new(&{name}, {place});"));
+        self.line(&format!("  {ty}_new(self, &{name}, {place});"));
         self.line("}");
         self.same_row(&name, array.ty, &format!("row_{name}"), span);
         self.copy_row(array, index);
@@ -300,7 +300,7 @@ impl Emitter<'_> {
         } else {
             self.line(&format!("memcpy((char *){name}.p + {index} * {bytes}, row_{name}.p, (size_t){bytes});"));
         }
-        self.line(&format!("gr_drop(row_{name}.b);"));
+        self.line(&format!("gr_drop(self, row_{name}.b);"));
     }
 
     pub(super) fn while_loop(&mut self, l: &While, binds: &[Var], ownership: &mut Ownership, span: Span) {
@@ -330,10 +330,12 @@ impl Emitter<'_> {
             let name = self.name(*array);
             if array.ty.rank == 1 {
                 if is_box(array.ty) {
-                    self.line(&format!("{name}.p = gr_grow_boxes({name}.p, &{name}.b, {name}.d[0], 1, {place});"));
+                    self.line(&format!(
+                        "{name}.p = gr_grow_boxes(self, {name}.p, &{name}.b, {name}.d[0], 1, {place});"
+                    ));
                 } else {
                     self.line(&format!(
-                        "{name}.p = gr_grow({name}.p, &{name}.b, {name}.d[0], sizeof *{name}.p, {place});"
+                        "{name}.p = gr_grow(self, {name}.p, &{name}.b, {name}.d[0], sizeof *{name}.p, {place});"
                     ));
                 }
                 self.line(&format!("{name}.p[{name}.d[0]++] = row_{name};"));
@@ -343,7 +345,7 @@ impl Emitter<'_> {
                 let width = if is_box(array.ty) { "1".into() } else { format!("sizeof *row_{name}.p") };
                 let size = format!("gr_size(row_{name}.d, {}, {width})", array.ty.rank - 1);
                 let grow = if is_box(array.ty) { "gr_grow_boxes" } else { "gr_grow" };
-                self.line(&format!("{name}.p = {grow}({name}.p, &{name}.b, {name}.d[0], {size}, {place});"));
+                self.line(&format!("{name}.p = {grow}(self, {name}.p, &{name}.b, {name}.d[0], {size}, {place});"));
                 self.copy_row(*array, &format!("{name}.d[0]"));
                 self.line(&format!("{name}.d[0]++;"));
             }
