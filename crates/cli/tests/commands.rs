@@ -107,7 +107,7 @@ fn verify_fails_on_a_wrong_rule() {
 #[test]
 fn certify_says_whether_a_theorem_covers_the_gradient() {
     let source = "let f x = if x < 1.0 then x * x else 1.0\n\
-                  let g x = stop_gradient x\n\
+                  let g x = stop_gradient x + 0.0\n\
                   let h x = x ^ 2\nderivative h x dy = 2.0 * x * dy\n\
                   let k x = diff (fun y -> y ^ 3) x\n\
                   let l x = abs x + x\n\
