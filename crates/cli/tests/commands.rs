@@ -117,6 +117,9 @@ fn certify_says_whether_a_theorem_covers_the_gradient() {
     assert!(covered.contains("\"covered\":true,\"theorem\":\"K_reverse_mode\""), "{covered}");
     let forward = folder.run(&["grad", "c.gr", "f", "--at", "0.5", "--certify", "--ad", "forward"]).exits(0).out();
     assert!(forward.contains("\"theorem\":\"K_forward_mode\""), "{forward}");
+    let combinator =
+        folder.run(&["grad", "c.gr", "f", "--at", "0.5", "--certify", "--ad", "combinator"]).exits(0).out();
+    assert!(combinator.contains("\"theorem\":\"C_combinator_mode\""), "{combinator}");
     let special = folder.run(&["grad", "c.gr", "m", "--at", "-0.5", "--certify"]).exits(0).out();
     assert!(special.contains("\"covered\":true"), "{special}");
     let fails = |function: &str, at: &str, says: &str| {
