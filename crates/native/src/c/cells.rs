@@ -147,9 +147,7 @@ impl Emitter<'_> {
         let merge = shape.and_then(|s| self.module.shape(s).merge);
         let Some(merge) = merge else { gradus_source::bug!("boxes are added that have no sum") };
         let function = self.function_name(merge);
-        self.line(&format!(
-            "{{ gr_cell *sum; {function}(self, {place}, {value}, &sum); gr_put(self, &{place}, sum); }}"
-        ));
+        self.line(&format!("gr_put(self, &{place}, {function}(self, {place}, {value}));"));
     }
 }
 

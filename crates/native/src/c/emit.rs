@@ -163,7 +163,7 @@ impl Emitter<'_> {
         format!("gr_{}_{}", id.0, self.module.function(id).name)
     }
 
-    /// The thread comes first. Parameters are borrowed; results are written through pointers and belong to the caller.
+    /// The thread comes first. Parameters are borrowed; results belong to the caller. The first is returned, others are written through pointers.
     fn signature(&mut self, id: FunctionId) -> String {
         let function = self.module.function(id);
         let mut params = vec!["gr_thread *self".to_string()];
@@ -176,10 +176,11 @@ impl Emitter<'_> {
             }
             params.push(format!("{ty}{pointer} {name}"));
         }
-        for (i, result) in function.results.iter().enumerate() {
+        for (i, result) in function.results.iter().enumerate().skip(1) {
             params.push(format!("{} *result_{i}", self.ty(*result)));
         }
-        format!("static void {}({})", self.function_name(id), params.join(", "))
+        let first = function.results.first().map_or("void".to_string(), |ty| self.ty(*ty));
+        format!("static {first} {}({})", self.function_name(id), params.join(", "))
     }
 
     fn function(&mut self, id: FunctionId) {
@@ -192,8 +193,16 @@ impl Emitter<'_> {
             self.line(&format!("GR_CHECK_STACK({place});"));
             self.line(&format!("GR_STEPS(1, {place});"));
         }
-        let targets: Vec<String> = (0..function.results.len()).map(|i| format!("*result_{i}")).collect();
+        let mut targets: Vec<String> = (0..function.results.len()).map(|i| format!("*result_{i}")).collect();
+        if let (Some(target), Some(ty)) = (targets.first_mut(), function.results.first()) {
+            let ty = self.ty(*ty);
+            self.line(&format!("{ty} result;"));
+            *target = "result".to_string();
+        }
         self.block(&function.body, &[], &targets);
+        if !targets.is_empty() {
+            self.line("return result;");
+        }
         self.depth -= 1;
         self.line("}");
     }
@@ -205,13 +214,18 @@ impl Emitter<'_> {
             let own_sum = |v: Var| v.ty.accumulator && v.ty.rank == 0 && !self.pointers.contains(&v);
             list.push(if arg.var().is_some_and(own_sum) { format!("&{text}") } else { text });
         }
-        for var in binds {
+        let mut first = String::new();
+        for (i, var) in binds.iter().enumerate() {
             let (ty, name) = (self.ty(var.ty), self.name(*var));
-            self.line(&format!("{ty} {name};"));
-            list.push(format!("&{name}"));
+            if i == 0 {
+                first = format!("{ty} {name} = ");
+            } else {
+                self.line(&format!("{ty} {name};"));
+                list.push(format!("&{name}"));
+            }
         }
         let name = self.function_name(id);
-        self.line(&format!("{name}({});", list.join(", ")));
+        self.line(&format!("{first}{name}({});", list.join(", ")));
     }
 
     fn entry(&mut self, id: FunctionId, name: &str) {
@@ -235,7 +249,9 @@ impl Emitter<'_> {
         for (i, result) in function.results.iter().enumerate() {
             let ty = self.ty(*result);
             self.line(&format!("{ty} result_{i};"));
-            args.push(format!("&result_{i}"));
+            if i > 0 {
+                args.push(format!("&result_{i}"));
+            }
         }
         self.line("gr_thread *self = gr_here();");
         let heap = !self.module.shapes.is_empty();
@@ -255,7 +271,8 @@ impl Emitter<'_> {
             self.input_boxes(*i, *ty, *shape);
         }
         let function_name = self.function_name(id);
-        self.line(&format!("{function_name}({});", args.join(", ")));
+        let first = if function.results.is_empty() { "" } else { "result_0 = " };
+        self.line(&format!("{first}{function_name}({});", args.join(", ")));
         for (i, ty, _) in &inputs {
             self.drop(&format!("arg_{i}"), *ty);
         }

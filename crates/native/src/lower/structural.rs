@@ -402,19 +402,38 @@ impl<'a> Lowering<'a> {
             for (value, ty) in fields[0].iter().zip(types) {
                 leaves.extend(s.flatten(value, ty, span)?);
             }
-            let reals = linear_fields(&mut s.b, &mut s.module, linear, linear_shape, tag, &leaves);
-            let mut reals = reals.into_iter();
-            let mut rebuilt = Vec::new();
-            for leaf in leaves {
-                rebuilt.push(match leaf.ty().may_be_active() {
-                    true => match reals.next() {
-                        Some(real) => s.rebuild_leaf(leaf, real, span)?,
-                        None => gradus_source::bug!("a linear cell with too few fields"),
-                    },
-                    false => leaf,
-                });
+            let types = s.module.fields(linear_shape, tag).to_vec();
+            if types.is_empty() {
+                return Ok(vec![s.b.cell(shape, tag, leaves)]);
             }
-            Ok(vec![s.b.cell(shape, tag, rebuilt)])
+            // Each side makes its cell, so that the parts of the derivative are only looked at and never held.
+            let found = s.b.tag(linear);
+            let nothing = s.b.scalar(Prim::Less, &[found, Atom::Int(0)]);
+            let mut sides = Vec::new();
+            for zero in [true, false] {
+                s.b.push();
+                let reals = if zero {
+                    let active = leaves.iter().filter(|a| a.ty().may_be_active());
+                    active.map(|a| s.b.linear_zeros_like(&mut s.module, *a)).collect()
+                } else {
+                    s.b.unpack(&types, linear, tag)
+                };
+                let mut reals = reals.into_iter();
+                let mut rebuilt = Vec::new();
+                for leaf in &leaves {
+                    rebuilt.push(match leaf.ty().may_be_active() {
+                        true => match reals.next() {
+                            Some(real) => s.rebuild_leaf(*leaf, real, span)?,
+                            None => gradus_source::bug!("a linear cell with too few fields"),
+                        },
+                        false => *leaf,
+                    });
+                }
+                let cell = s.b.cell(shape, tag, rebuilt);
+                sides.push(s.b.pop(vec![cell]));
+            }
+            let (otherwise, then) = (sides.pop().unwrap_or_default(), sides.pop().unwrap_or_default());
+            Ok(s.b.branch(nothing, then, otherwise))
         })
     }
 

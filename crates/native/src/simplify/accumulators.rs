@@ -23,7 +23,12 @@ impl Small {
             if uses.other {
                 continue;
             }
-            if acc.ty.rank == 0 && acc.ty.is_real() && !uses.in_loops {
+            // Boxes, which only a function can add, as long as there is nothing to add.
+            let line = match init {
+                Atom::Nil(_) => one_addition(&block.stmts[at..end], acc),
+                _ => acc.ty.is_real(),
+            };
+            if acc.ty.rank == 0 && line && !uses.in_loops {
                 let mut end = end;
                 if uses.nested {
                     let mut between: Vec<Stmt> = block.stmts.drain(at..end).collect();
@@ -101,6 +106,30 @@ impl Uses {
     }
 }
 
+/// Whether at most one addition is made, whichever way the program goes.
+fn one_addition(stmts: &[Stmt], acc: Var) -> bool {
+    let mut found = 0;
+    for stmt in stmts {
+        let inner = stmt.op.blocks();
+        match &stmt.op {
+            Op::Add { acc: to, .. } if *to == acc => found += 1,
+            _ if inner.iter().any(|(block, _)| walk::free_vars(block).contains(&acc)) => {
+                found += 1;
+                if !inner.iter().all(|(block, _)| with_stack(|| one_addition(&block.stmts, acc))) {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    found <= 1
+}
+
+/// Nothing, as what an accumulator adds up.
+fn nothing(acc: Var) -> Atom {
+    acc.ty.shape().map_or(Atom::Real(0.0), Atom::Nil)
+}
+
 /// `open x; += y; += z; freeze` is `x + y + z`.
 fn in_one_line(stmts: &mut [Stmt], acc: Var, init: Atom) {
     let mut total = init;
@@ -109,14 +138,17 @@ fn in_one_line(stmts: &mut [Stmt], acc: Var, init: Atom) {
             Op::Open { .. } if stmt.binds == [acc] => {
                 // Stays as the name of the start, which nobody uses.
                 *stmt = Stmt {
-                    binds: vec![Var::fresh(acc.name, Type::REAL)],
+                    binds: vec![Var::fresh(acc.name, acc.ty.frozen())],
                     op: Op::Copy { value: init },
                     span: stmt.span,
                 };
             }
             Op::Add { acc: to, value, .. } if *to == acc => {
-                let sum = Var::fresh(acc.name, Type::REAL);
-                let op = Op::Scalar { prim: Prim::AddReal, args: vec![total, *value] };
+                let sum = Var::fresh(acc.name, acc.ty.frozen());
+                let op = match total {
+                    Atom::Nil(_) => Op::Copy { value: *value },
+                    _ => Op::Scalar { prim: Prim::AddReal, args: vec![total, *value] },
+                };
                 *stmt = Stmt { binds: vec![sum], op, span: stmt.span };
                 total = sum.into();
             }
@@ -144,7 +176,7 @@ fn out_of_branches(stmts: &mut Vec<Stmt>, acc: Var) {
                 let sum = taken_sum(side, acc);
                 side.results.push(sum);
             }
-            let sum = Var::fresh(acc.name, Type::REAL);
+            let sum = Var::fresh(acc.name, acc.ty.frozen());
             stmt.binds.push(sum);
             total = Some(sum);
         }
@@ -178,7 +210,7 @@ fn taken_sum(block: &mut Block, acc: Var) -> Atom {
         }
     }
     block.stmts = out;
-    total.unwrap_or(Atom::Real(0.0))
+    total.unwrap_or(nothing(acc))
 }
 
 /// Sends additions to elements of an accumulator to accumulators of their own.
