@@ -69,7 +69,7 @@ fn recursion_cells_and_unknown_functions() {
     let folder = Folder::new("explain-heap").with("e.gr", PROGRAM);
     let (own, gradient) = explained(&folder, "product");
     assert!(own.contains("`product` calls itself") && !own.contains("heap"), "{own}");
-    assert!(gradient.contains("leaves a trace for the way back"), "{gradient}");
+    assert!(gradient.contains("leaves a trace on the tape for the way back"), "{gradient}");
     assert!(gradient.contains("makes cells for derivatives of `tree`"), "{gradient}");
     let (own, _) = explained(&folder, "chosen");
     assert!(own.contains("e.gr:22:26: makes a function that is only known when the program runs"), "{own}");

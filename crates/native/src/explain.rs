@@ -24,6 +24,7 @@ pub enum Kind {
     },
     /// A recursive call, or a branch or iteration with one inside, leaves a trace with this for the way back: on the tape, or in a cell.
     Trace {
+        tape: bool,
         kept: Vec<String>,
     },
     /// A cell of this type is made.
@@ -175,9 +176,7 @@ impl Walk<'_> {
                 let shape = self.module.shape(*shape);
                 let name = shape.name.text();
                 match &*name {
-                    _ if shape.trace => {
-                        vec![Kind::Trace { kept: fields.iter().filter_map(|a| self.field(a.var()?)).collect() }]
-                    }
+                    _ if shape.trace => vec![self.trace(false, fields)],
                     "closure" => vec![Kind::Closure],
                     // An array that a loop saves: said where the loop is.
                     "state" => Vec::new(),
@@ -187,9 +186,7 @@ impl Walk<'_> {
                     }
                 }
             }
-            Op::Push { values } => {
-                vec![Kind::Trace { kept: values.iter().filter_map(|a| self.field(a.var()?)).collect() }]
-            }
+            Op::Push { values } => vec![self.trace(true, values)],
             Op::Call { function, .. } => {
                 let callee = self.module.function(*function);
                 let name = callee.name.text();
@@ -256,6 +253,10 @@ impl Walk<'_> {
         }
     }
 
+    fn trace(&self, tape: bool, fields: &[crate::flow::Atom]) -> Kind {
+        Kind::Trace { tape, kept: fields.iter().filter_map(|a| self.field(a.var()?)).collect() }
+    }
+
     /// What a trace keeps, without the traces inside.
     fn field(&self, var: Var) -> Option<String> {
         let inner = var.ty.shape().is_some_and(|s| self.module.shape(s).trace);
@@ -292,10 +293,11 @@ impl Kind {
             Kind::Recursion { name } => {
                 format!("`{name}` calls itself, not as its last act: a function of its own, on the machine's stack")
             }
-            Kind::Trace { kept } => match &kept[..] {
-                [] => "leaves a trace for the way back".to_string(),
-                kept => format!("leaves a trace for the way back, with {}", kept.join(", ")),
-            },
+            Kind::Trace { tape, kept } => {
+                let place = if *tape { "tape" } else { "heap" };
+                let with = if kept.is_empty() { String::new() } else { format!(", with {}", kept.join(", ")) };
+                format!("leaves a trace on the {place} for the way back{with}")
+            }
             Kind::Cell { name, tangent: false } => format!("makes cells of `{name}` on the heap"),
             Kind::Cell { name, tangent: true } => format!("makes cells for derivatives of `{name}` on the heap"),
             Kind::Closure => {

@@ -179,6 +179,8 @@ struct Sweep<'a> {
     traces: FxHashMap<(Var, usize), traced::Kept>,
     /// Whether the forward sweep is kept in a trace, where it pays to compute again rather than to keep.
     tracing: bool,
+    /// Arrays that the backward sweep has without keeping them.
+    given: FxHashSet<Var>,
 }
 
 impl<'a> Sweep<'a> {
@@ -202,6 +204,7 @@ impl<'a> Sweep<'a> {
             replayed: FxHashSet::default(),
             traces: FxHashMap::default(),
             tracing: false,
+            given: FxHashSet::default(),
         }
     }
 

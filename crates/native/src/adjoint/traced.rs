@@ -14,13 +14,15 @@ pub(super) struct Key {
 }
 
 /// The first takes what the function takes and gives what it gives, then the trace. The second takes the trace, the adjoints of sums for the
-/// function's accumulators, the adjoints of its results, and accumulators for the adjoints of active array parameters; it gives the adjoints
-/// of the other active parameters.
-#[derive(Clone, Copy)]
+/// function's accumulators, the adjoints of its results, the given arrays, and accumulators for the adjoints of active array parameters; it
+/// gives the adjoints of the other active parameters.
+#[derive(Clone)]
 pub(super) struct Halves {
     forward: FunctionId,
     back: FunctionId,
     trace: ShapeId,
+    /// The array parameters that the second half is given again, so that their elements need not be kept: see [`handed_down`].
+    given: Vec<usize>,
 }
 
 /// A branch or a loop that keeps a trace.
@@ -128,6 +130,9 @@ impl Sweep<'_> {
                 None => self.zeros_like((*bind).into()),
             });
         }
+        if let Some(halves) = self.adjoints.traced.get(key) {
+            call.extend(halves.given.iter().map(|i| args[*i]));
+        }
         self.call_backward(back, call, args, &key.active);
     }
 
@@ -146,7 +151,7 @@ impl Sweep<'_> {
             s.tracing = outside;
             results.push(block.results.clone());
             let written = s.b.pop([block.results, vec![nil]].concat());
-            emitted.push(Emitted::new(&written.stmts, params, repeated));
+            emitted.push(Emitted::new(&written.stmts, params, repeated, &s.given));
             written
         };
         let trace = Var::fresh("trace", Type::boxed(shape));
@@ -288,11 +293,14 @@ struct Emitted {
     cheap: Vec<Stmt>,
     /// Whether it is the body of a loop, so that what it keeps counts more than what is kept outside.
     repeated: bool,
+    /// Arrays that the backward sweep has anyway.
+    given: FxHashSet<Var>,
 }
 
 impl Emitted {
-    fn new(stmts: &[Stmt], params: &[Var], repeated: bool) -> Emitted {
-        let mut bound: FxHashSet<Var> = params.iter().copied().filter(|v| !v.ty.accumulator).collect();
+    fn new(stmts: &[Stmt], params: &[Var], repeated: bool, given: &FxHashSet<Var>) -> Emitted {
+        let params = params.iter().copied().filter(|v| !given.contains(v));
+        let mut bound: FxHashSet<Var> = params.filter(|v| !v.ty.accumulator).collect();
         bound.extend(stmts.iter().flat_map(|s| s.binds.iter().copied()).filter(|v| !v.ty.accumulator));
         let is_cheap = |stmt: &&Stmt| match &stmt.op {
             Op::Scalar { prim, .. } => {
@@ -302,9 +310,10 @@ impl Emitted {
                 ) && !matches!(prim, Prim::PowReal | Prim::Polygamma | Prim::Atan2)
             }
             Op::Select { .. } | Op::Dim { .. } | Op::Tag { .. } | Op::Copy { .. } => true,
+            Op::Get { array, .. } => given.contains(array) && stmt.binds.iter().all(|v| !v.ty.is_counted()),
             _ => false,
         };
-        Emitted { bound, cheap: stmts.iter().filter(is_cheap).cloned().collect(), repeated }
+        Emitted { bound, cheap: stmts.iter().filter(is_cheap).cloned().collect(), repeated, given: given.clone() }
     }
 
     /// The variables to keep, and statements that compute the others from these.
@@ -321,7 +330,7 @@ impl Emitted {
                 if let Some(v) = a.var() {
                     // What is outside may have to be kept there: worth it for many iterations.
                     let outside = self.repeated && !self.bound.contains(&v) && !v.ty.accumulator;
-                    at_hand &= kept.contains(&v) || outside;
+                    at_hand &= kept.contains(&v) || self.given.contains(&v) || outside;
                 }
             });
             if at_hand {
@@ -379,7 +388,7 @@ fn unpacked(cell: Atom, tag: usize, vars: &[Var], again: Vec<Stmt>, block: Block
 /// The halves of a function; their bodies come later.
 fn halves_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Halves {
     if let Some(known) = adjoints.traced.get(key) {
-        return *known;
+        return known.clone();
     }
     let primal = module.function(key.function).clone();
     let trace = module.new_trace();
@@ -391,6 +400,8 @@ fn halves_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Halves 
     for result in primal.results.iter().filter(|t| t.may_be_active()) {
         back_params.push(Var::fresh("result_adj", module.linear_type(*result)));
     }
+    let given = handed_down(&primal, key.function);
+    back_params.extend(given.iter().map(|i| params[*i].refresh()));
     let active: Vec<Var> = params.iter().zip(&key.active).filter(|(_, a)| **a).map(|(p, _)| *p).collect();
     for param in active.iter().filter(|p| p.ty.is_array()) {
         let ty = module.linear_type(param.ty);
@@ -404,17 +415,45 @@ fn halves_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Halves 
     results.push(Type::boxed(trace));
     let forward = module.derived(key.function, primal.name.with("_fwd"), params, results);
     let back = module.derived(key.function, primal.name.with("_back"), back_params, back_results);
-    let halves = Halves { forward, back, trace };
-    adjoints.traced.insert(key.clone(), halves);
+    let halves = Halves { forward, back, trace, given };
+    adjoints.traced.insert(key.clone(), halves.clone());
     if module.function(forward).is_unfinished() {
         adjoints.pending.push(key.clone());
     }
     halves
 }
 
+/// The parameters that are arrays of numbers, read by the function and handed to itself as they are: whoever calls its second half has them.
+fn handed_down(function: &Function, id: FunctionId) -> Vec<usize> {
+    fn visit(block: &Block, id: FunctionId, params: &[Var], down: &mut [bool], read: &mut FxHashSet<Var>) {
+        with_stack(|| {
+            for stmt in &block.stmts {
+                match &stmt.op {
+                    Op::Call { function, args } if *function == id => {
+                        down.iter_mut().zip(args).zip(params).for_each(|((d, a), p)| *d &= a.var() == Some(*p));
+                    }
+                    Op::Get { array, .. } if stmt.binds.iter().all(|v| !v.ty.is_counted()) => {
+                        read.insert(*array);
+                    }
+                    op => op.blocks().iter().for_each(|(inner, _)| visit(inner, id, params, down, read)),
+                }
+            }
+        })
+    }
+    let is_numbers = |v: &Var| v.ty.is_array() && v.ty.shape().is_none() && !v.ty.accumulator;
+    let mut down: Vec<bool> = function.params.iter().map(is_numbers).collect();
+    let (mut read, mut callees) = (FxHashSet::default(), Vec::new());
+    walk::callees(&function.body, &mut callees);
+    if !callees.contains(&id) {
+        return Vec::new();
+    }
+    visit(&function.body, id, &function.params, &mut down, &mut read);
+    (0..down.len()).filter(|i| down[*i] && read.contains(&function.params[*i])).collect()
+}
+
 /// Writes both halves of a function: its two sweeps in one block, which is then cut between them.
 pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &Key) {
-    let Some(halves) = adjoints.traced.get(key).copied() else { return };
+    let Some(halves) = adjoints.traced.get(key).cloned() else { return };
     let primal = module.function(key.function).clone();
     let params = module.function(halves.forward).params.clone();
     let mut renaming = Renaming::default();
@@ -429,12 +468,15 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
     };
     let sums: Vec<(Var, Var)> = params.iter().filter(|p| p.ty.accumulator).map(|p| (*p, next())).collect();
     let seeds: Vec<Option<Atom>> = primal.results.iter().map(|t| t.may_be_active().then(|| next().into())).collect();
+    let given: Vec<(Var, Var)> = halves.given.iter().map(|i| (params[*i], next())).collect();
     let arrays: Vec<(Var, Var)> = wrt.iter().filter(|p| p.ty.is_array()).map(|p| (*p, next())).collect();
 
     let mut active: FxHashSet<Var> = wrt.iter().copied().collect();
     crate::activity::propagate(&body, &mut active);
     let mut b = Builder::new();
     let mut sweep = Sweep::new(&mut b, module, adjoints, &body, active);
+    sweep.given = given.iter().map(|(p, _)| *p).collect();
+    let given_here = sweep.given.clone();
     for (array, acc) in &arrays {
         sweep.adj.insert(*array, Adj::Open(*acc));
     }
@@ -456,15 +498,15 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
     keep_traces(&mut forward, &traces);
     control::mark_replayed(&mut backward, &replayed);
 
-    let emitted = Emitted::new(&forward, &params, false);
+    let emitted = Emitted::new(&forward, &params, false, &given_here);
     let mut backward = Block { stmts: backward, results: numbers };
     crate::simplify::dead_code(&mut backward, module);
     let free = free_vars(&backward).into_iter().filter(|v| emitted.bound.contains(v)).collect();
     let (vars, again) = emitted.cheapest(free);
     let trace = module.function(halves.back).params[0];
-    // The shape of an accumulator is that of its sum.
+    // The shape of an accumulator is that of its sum, and what is given has its own name here.
     let mut shapes = Renaming::default();
-    shapes.map.extend(sums.iter().map(|(acc, adj)| (*acc, Atom::Var(*adj))));
+    shapes.map.extend(sums.iter().chain(&given).map(|(there, here)| (*there, Atom::Var(*here))));
     // A function that keeps nothing but the trace of a branch has that for its own.
     if let [only] = vars[..] {
         let of_branch = |s: &Stmt| s.binds.contains(&only) && matches!(s.op, Op::If { .. });
@@ -482,9 +524,9 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
             return;
         }
     }
-    let backward = shapes.block(&backward);
+    let backward = shapes.block(&Block { stmts: [again, backward.stmts].concat(), results: backward.results });
     let tag = module.add_cell(halves.trace, vars.iter().map(|v| v.ty).collect());
-    let back = unpacked(trace.into(), tag, &vars, again, backward);
+    let back = unpacked(trace.into(), tag, &vars, Vec::new(), backward);
     let cell = Var::fresh("trace", Type::boxed(halves.trace));
     let fields = vars.iter().map(|v| Atom::Var(*v)).collect();
     let op = Op::Cell { shape: halves.trace, tag, fields };
