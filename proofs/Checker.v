@@ -5,7 +5,7 @@
    instance is built from its parts, which are inferred again, together with its proof; and it is used if its left side
    erases to that very term, since erasure forgets nothing ([erase_inj]). *)
 From Coq Require Import Reals List ZArith Lia Lra Eqdep_dec Bool.
-Require Import Language Primitive Substitution Laws Rewrite Elaborate.
+Require Import Language Primitive Substitution Laws Lift Rewrite Elaborate.
 Import ListNotations.
 Open Scope nat_scope.
 Set Implicit Arguments.
@@ -108,6 +108,27 @@ Qed.
 Lemma times_lit_ok : forall m e m' e', litR (fst (times_lit m e m' e')) (snd (times_lit m e m' e')) = (litR m e * litR m' e')%R.
 Proof. intros. unfold times_lit. rewrite written_ok, !litR_eq, mult_IZR, powerRZ_add by lra. ring. Qed.
 
+Lemma minus_lit_ok : forall m e m' e', litR (fst (plus_lit m e (- m') e')) (snd (plus_lit m e (- m') e')) = (litR m e - litR m' e')%R.
+Proof. intros. rewrite plus_lit_ok, !litR_eq, opp_IZR. ring. Qed.
+Lemma neg_lit_ok : forall m e, litR (fst (written (- m) e)) (snd (written (- m) e)) = (- litR m e)%R.
+Proof. intros. rewrite written_ok, !litR_eq, opp_IZR. ring. Qed.
+Lemma real_lit_ok : forall z, litR (fst (written z 0)) (snd (written z 0)) = IZR z.
+Proof. intros. rewrite written_ok, litR_eq, powerRZ_O. ring. Qed.
+(* literals are compared as integers, on a common scale *)
+Definition compare_lit (m e m' e' : Z) : comparison := let e0 := Z.min e e' in (aligned m e e0 ?= aligned m' e' e0)%Z.
+Lemma compare_lit_ok : forall m e m' e', cmpR (litR m e) (litR m' e') = compare_lit m e m' e'.
+Proof.
+  intros. unfold compare_lit. rewrite <- (@aligned_ok m e (Z.min e e')), <- (@aligned_ok m' e' (Z.min e e')) by lia. rewrite !litR_eq.
+  assert (0 < powerRZ 2 (Z.min e e'))%R as Hp by (apply powerRZ_lt; lra). set (q := powerRZ 2 (Z.min e e')) in *.
+  generalize (aligned m e (Z.min e e')), (aligned m' e' (Z.min e e')). intros x y.
+  destruct (Z.compare_spec x y) as [->|H|H].
+  - unfold cmpR. destruct (total_order_T _ _) as [[?|?]|?]; auto; lra.
+  - apply cmpR_lt. apply IZR_lt in H. nra.
+  - apply cmpR_gt. apply IZR_lt in H. nra.
+Qed.
+Lemma fold_compare_lit : forall G c m e m' e', rule (tcmp c (tlit G m e) (tlit G m' e')) (truth G (decide c (compare_lit m e m' e'))).
+Proof. intros. rewrite <- compare_lit_ok. apply fold_compare. Qed.
+
 (* ---- the instance of a rule at a term ------------------------------------------------------------ *)
 Inductive name : Set :=
 | Add_comm | Add_zero | Add_neg | Mul_comm | Distribute | Mul_zero | Mul_one | Add_zero_r | Mul_one_r | Mul_zero_r | Sub_zero | Sub_self | Div_one
@@ -116,8 +137,11 @@ Inductive name : Set :=
 | Distribute_one | Sub_of_sum | Div_mul | Div_div | Log_exp
 | Add_comm_int | Mul_comm_int | Add_assoc_int | Add_zero_int | Zero_add_int | Sub_zero_int | Mul_one_int | One_mul_int | Sub_self_int
 | Add_sub_int | Sub_add_int
-| Fold_add | Fold_mul | Fold_int | Beta_let | Let_atom | Let_dead | Let_let | Let_app | Fst_pair | Snd_pair | Case_inl | Case_inr | Unnode_node
+| Fold_add | Fold_mul | Fold_int | Fold_sub | Fold_neg | Fold_real | Fold_compare | Fold_intcmp | Equal_self | Less_self | Let_out | Let_out_2 | Let_out_3 | Build_items
+| Mul_if | Mul_if_r | Mul_if_not | Mul_if_not_r | Div_if | Neg_if | Add_if | Beta_let | Let_atom | Let_dead | Let_let | Let_swap | Let_app | Fst_pair | Snd_pair | Case_inl | Case_inr | Unnode_node
 | If_same | If_truth | If_not | Loop_zero | Loop_succ | Loop_same | Get_first | Get_next | Get_build.
+Definition lifted {G} (i : nat) (r : raw) : option (instance G) := any r (fun t e =>
+  match lift_let i e as q return lift_let i e = q -> option (instance G) with Some e' => fun H => thus (let_out i _ H) | None => fun _ => None end eq_refl).
 Definition instance_of (n : name) (G : list ty) (r : raw) : option (instance G) :=
   match n, r with
   | Add_comm, Rprim2 _ a b => real2 a b (fun a b => lawful (add_comm a b))
@@ -173,6 +197,24 @@ Definition instance_of (n : name) (G : list ty) (r : raw) : option (instance G) 
   | Sub_add_int, Rintop _ (Rintop _ a b) _ => int2 a b (fun a b => lawful (sub_add_int a b))
   | Fold_add, Rprim2 _ (Rlit m e) (Rlit m' e') => thus (@fold_add G m e m' e' _ _ (plus_lit_ok m e m' e'))
   | Fold_mul, Rprim2 _ (Rlit m e) (Rlit m' e') => thus (@fold_mul G m e m' e' _ _ (times_lit_ok m e m' e'))
+  | Fold_sub, Rprim2 _ (Rlit m e) (Rlit m' e') => thus (@fold_sub G m e m' e' _ _ (minus_lit_ok m e m' e'))
+  | Fold_neg, Rprim1 _ (Rlit m e) => thus (@fold_neg G m e _ _ (neg_lit_ok m e))
+  | Fold_real, Rreal (Rint z) => thus (@fold_real G z _ _ (real_lit_ok z))
+  | Fold_compare, Rcmp c (Rlit m e) (Rlit m' e') => thus (@fold_compare_lit G c m e m' e')
+  | Fold_intcmp, Rintcmp c (Rint x) (Rint y) => thus (@fold_intcmp G c x y)
+  | Equal_self, Rintcmp _ a _ => being TI a (fun a => thus (equal_self a))
+  | Less_self, Rintcmp _ a _ => being TI a (fun a => thus (less_self a))
+  | Let_out, r => lifted 0 r
+  | Let_out_2, r => lifted 1 r
+  | Let_out_3, r => lifted 2 r
+  | Build_items, Rbuild (Rint n) b => @any _ (TI :: G) b (fun a b => thus (build_items (Z.to_nat n) b))
+  | Mul_if, Rprim2 _ (Rcase p a _) c => being TB p (fun p => @being _ (TU :: G) TR a (fun a => being TR c (fun c => thus (mul_if p a c))))
+  | Mul_if_r, Rprim2 _ c (Rcase p a _) => being TB p (fun p => @being _ (TU :: G) TR a (fun a => being TR c (fun c => thus (mul_if_r p a c))))
+  | Mul_if_not, Rprim2 _ (Rcase p _ a) c => being TB p (fun p => @being _ (TU :: G) TR a (fun a => being TR c (fun c => thus (mul_if_not p a c))))
+  | Mul_if_not_r, Rprim2 _ c (Rcase p _ a) => being TB p (fun p => @being _ (TU :: G) TR a (fun a => being TR c (fun c => thus (mul_if_not_r p a c))))
+  | Div_if, Rprim2 _ (Rcase p a _) c => being TB p (fun p => @being _ (TU :: G) TR a (fun a => being TR c (fun c => thus (div_if p a c))))
+  | Neg_if, Rprim1 _ (Rcase p a _) => being TB p (fun p => @being _ (TU :: G) TR a (fun a => thus (neg_if p a)))
+  | Add_if, Rprim2 _ (Rcase p a _) (Rcase _ b _) => being TB p (fun p => @being _ (TU :: G) TR a (fun a => @being _ (TU :: G) TR b (fun b => thus (add_if p a b))))
   | Fold_int, Rintop o (Rint x) (Rint y) =>
       match intopv o x y as q return intopv o x y = q -> option (instance G) with
       | Some (z, O, O) => fun H => thus (@fold_int G o x y z H) | _ => fun _ => None
@@ -181,6 +223,7 @@ Definition instance_of (n : name) (G : list ty) (r : raw) : option (instance G) 
   | Let_atom, Rlet x b => any x (fun t x => @any _ (t :: G) b (fun u b => match atomic x with Some H => thus (let_atom b H) | None => None end))
   | Let_dead, Rlet x b => any x (fun t x => any (lower 0 b) (fun u b => thus (let_dead x b)))
   | Let_let, Rlet (Rlet x y) e => any x (fun a x => @any _ (a :: G) y (fun b y => @any _ (b :: G) e (fun c e => thus (let_let x y e))))
+  | Let_swap, Rlet x (Rlet y e) => any x (fun a x => any (lower 0 y) (fun b y => @any _ (b :: a :: G) e (fun c e => thus (let_swap x y e))))
   | Let_app, Rapp (Rlet x f) y => any x (fun a x => @any _ (a :: G) f (fun t =>
       match t with TFun b c => fun f => being b y (fun y => thus (let_app x f y)) | _ => fun _ => None end))
   | Fst_pair, Rfst (Rpair x y) => any x (fun a x => any y (fun b y => thus (fst_pair x y)))

@@ -6,14 +6,21 @@
    binder changes functions, so the congruence closure goes through the logical relation of Refinement.v; at data types that
    relation is equality again, and there chains of rewrites compose.
 
-   Duplicating work is not a refinement: beta and let substitute atoms only, other arguments stay in a let.  Fission of loops is not
-   here: it costs steps when the loop is empty. *)
+   Duplicating work is not a refinement: beta and let substitute atoms only, other arguments stay in a let.  Fission is here for loops that
+   turn at least once; Fission.v has the exact cost for all. *)
 From Coq Require Import Reals List Lia Lra ZArith.
-Require Import Language Primitive Germ Data Substitution Refinement Improvement Laws.
+Require Import Language Primitive Germ Data Substitution Activity Refinement Improvement Lift Fission Laws.
 Import ListNotations.
 Open Scope nat_scope.
 Set Implicit Arguments.
 Unset Asymmetric Patterns.
+
+Notation ttrue G := (tinl TU (tunit G)).
+Notation tfalse G := (tinr TU (tunit G)).
+Definition truth G (b : bool) : tm G TB := if b then ttrue G else tfalse G.
+(* the elements of an array of known size *)
+Fixpoint items {G a} (b : tm (TI :: G) a) (i : Z) (n : nat) : tm G (TArr a) :=
+  match n with O => tnil G a | S n => tcons (sb b (one (tint G i))) (items b (i + 1) n) end.
 
 Section Fuel.
 Variable fuel : nat.
@@ -25,11 +32,30 @@ Inductive rule : forall G t, tm G t -> tm G t -> Prop :=
 | fold_add : forall G m e m' e' m'' e'', litR m'' e'' = (litR m e + litR m' e')%R -> rule (tadd (tlit G m e) (tlit G m' e')) (tlit G m'' e'')
 | fold_mul : forall G m e m' e' m'' e'', litR m'' e'' = (litR m e * litR m' e')%R -> rule (tmul (tlit G m e) (tlit G m' e')) (tlit G m'' e'')
 | fold_int : forall G o x y z, intopv o x y = ret z -> rule (top2 (OIntop o) (tint G x) (tint G y)) (tint G z)
+| fold_sub : forall G m e m' e' m'' e'', litR m'' e'' = (litR m e - litR m' e')%R -> rule (tsub (tlit G m e) (tlit G m' e')) (tlit G m'' e'')
+| fold_neg : forall G m e m' e', litR m' e' = (- litR m e)%R -> rule (tprim1 PNeg (tlit G m e)) (tlit G m' e')
+| fold_real : forall G z m e, litR m e = IZR z -> rule (treal (tint G z)) (tlit G m e)
+| fold_compare : forall G c m e m' e', rule (tcmp c (tlit G m e) (tlit G m' e')) (truth G (decide c (cmpR (litR m e) (litR m' e'))))
+| fold_intcmp : forall G c x y, rule (top2 (OIntcmp c) (tint G x) (tint G y)) (truth G (decide c (x ?= y)%Z))
+| equal_self : forall G (a : tm G TI), rule (top2 (OIntcmp CEq) a a) (ttrue G)
+| less_self : forall G (a : tm G TI), rule (top2 (OIntcmp CLt) a a) (tfalse G)
+| let_out : forall i G t (e e' : tm G t), lift_let i e = Some e' -> rule e e'
+| build_items : forall G a n (b : tm (TI :: G) a), rule (tbuild (tint G (Z.of_nat n)) b) (items b 0 n)
+(* zeros of derivatives, under conditions *)
+| mul_if : forall G (p : tm G TB) a (c : tm G TR), rule (tmul (tcase p a (lit 0)) c) (tcase p (tmul a (wk TU c)) (lit 0))
+| mul_if_r : forall G (p : tm G TB) a (c : tm G TR), rule (tmul c (tcase p a (lit 0))) (tcase p (tmul (wk TU c) a) (lit 0))
+| mul_if_not : forall G (p : tm G TB) a (c : tm G TR), rule (tmul (tcase p (lit 0) a) c) (tcase p (lit 0) (tmul a (wk TU c)))
+| mul_if_not_r : forall G (p : tm G TB) a (c : tm G TR), rule (tmul c (tcase p (lit 0) a)) (tcase p (lit 0) (tmul (wk TU c) a))
+| div_if : forall G (p : tm G TB) a (c : tm G TR), rule (tdiv (tcase p a (lit 0)) c) (tcase p (tdiv a (wk TU c)) (lit 0))
+| neg_if : forall G (p : tm G TB) a, rule (tprim1 PNeg (tcase p a (lit 0))) (tcase p (tprim1 PNeg a) (lit 0))
+| add_if : forall G (p : tm G TB) a b, rule (tadd (tcase p a (lit 0)) (tcase p b (lit 0))) (tcase p (tadd a b) (lit 0))
 | beta : forall G a b (e : tm (a :: G) b) v, atom v -> rule (tapp (tlam e) v) (sb e (one v))
 | beta_let : forall G a b (e : tm (a :: G) b) x, rule (tapp (tlam e) x) (tlet x e)
 | let_atom : forall G a b (e : tm (a :: G) b) v, atom v -> rule (tlet v e) (sb e (one v))
 | let_dead : forall G a b (x : tm G a) (e : tm G b), rule (tlet x (wk a e)) e
 | let_let : forall G a b c (x : tm G a) (y : tm (a :: G) b) (e : tm (b :: G) c), rule (tlet (tlet x y) e) (tlet x (tlet y (rn e (up (@shift G a)))))
+| let_swap : forall G a b c (x : tm G a) (y : tm G b) (e : tm (b :: a :: G) c),
+    rule (tlet x (tlet (wk a y) e)) (tlet y (tlet (wk b x) (sb (rn e (up (up (@shift G b)))) (one v1))))
 | fst_pair : forall G a b (x : tm G a) (y : tm G b), rule (tfst (tpair x y)) x
 | snd_pair : forall G a b (x : tm G a) (y : tm G b), rule (tsnd (tpair x y)) y
 | case_inl : forall G a b c (x : tm G a) (l : tm (a :: G) c) (r : tm (b :: G) c), rule (tcase (tinl b x) l r) (tlet x l)
@@ -48,7 +74,10 @@ Inductive rule : forall G t, tm G t -> tm G t -> Prop :=
 (* C Fig. 12 (d): loop fusion; and its relatives for map *)
 | get_build : forall G a (n : tm G TI) (b : tm (TI :: G) a) i, rule (tget (tbuild n b) i) (tlet i b)
 | map_map : forall G a b c (g : tm (a :: G) b) (f : tm (b :: G) c) l, rule (tmap f (tmap g l)) (tmap (tlet g (rn f (up (@shift G a)))) l)
-| map_build : forall G b c (n : tm G TI) (g : tm (TI :: G) b) (f : tm (b :: G) c), rule (tmap f (tbuild n g)) (tbuild n (tlet g (rn f (up (@shift G TI))))).
+| map_build : forall G b c (n : tm G TI) (g : tm (TI :: G) b) (f : tm (b :: G) c), rule (tmap f (tbuild n g)) (tbuild n (tlet g (rn f (up (@shift G TI)))))
+(* C Fig. 12 (e) *)
+| fission : forall G s t z (c : tm G s) (d : tm G t) a b, (0 < z)%Z ->
+    rule (tloop (tint G z) (tpair c d) (both a b)) (tpair (tloop (tint G z) c a) (tloop (tint G z) d b)).
 
 Lemma rn_up : forall G a b c (f : tm (b :: G) c) (r : env R G) (x : den R a) (y : den R b),
   evR (rn f (up (@shift G a))) (y, (x, r)) = evR f (y, r).
@@ -74,14 +103,55 @@ Proof.
   induction l as [|z q IH]; [reflexivity|]. cbn [mseq]. rewrite IH. f_equal. cbn [ev]. rewrite tick_bind. f_equal.
   apply tick_late. intros y. apply rn_up.
 Qed.
+Lemma items_ok : forall G a (b : tm (TI :: G) a) r n i l s k, mseq (fun j => tick (evR b (Z.of_nat j, r))) (seq i n) = Some (l, s, k) ->
+  evR (items b (Z.of_nat i) n) r = Some (l, S s, k).
+Proof.
+  induction n as [|n IH]; intros i l s k H; cbn [seq mseq items] in *; [inversion H; subst; reflexivity|]. crack. cbn [ev].
+  match goal with H : mseq _ _ = Some _ |- _ => apply IH in H as H1 end. replace (Z.of_nat i + 1)%Z with (Z.of_nat (S i)) by lia.
+  rewrite (@sb_ok R RO fuel _ _ b _ (one (tint G (Z.of_nat i))) (Z.of_nat i, r) r) by (apply one_ok; reflexivity).
+  match goal with H : ev _ _ b _ = _ |- _ => rewrite H end. cbn [bind]. rewrite H1. cbn [bind tick op2v ret].
+  apply f_equal. apply f_equal2; [apply f_equal2; [reflexivity|lia]|lia].
+Qed.
+(* a run of a condition, decided *)
+Ltac branch := match goal with H : ev RO fuel ?p _ = Some (?v, _, _), E : match ?v with inl _ => _ | inr _ => _ end = _ |- _ => destruct v as [[]|[]] end.
+Ltac unite := repeat match goal with
+  | H : ev RO fuel ?a ?r = Some (?x, ?n, ?k), H' : ev RO fuel ?a ?r = Some (?y, ?n', ?k') |- _ => rewrite H in H'; injection H' as <- <- <-
+  end.
+Ltac conditional close := unite; branch; cbn [ev lit op0v] in *; crack;
+  repeat match goal with H : ev RO fuel ?e ?r = Some _ |- context [ev RO fuel ?e ?r] => rewrite H end; cbn [bind tick ev lit];
+  rewrite ?wk_ok; repeat match goal with H : ev RO fuel ?e ?r = Some _ |- context [ev RO fuel ?e ?r] => rewrite H end; cbn [bind tick ret];
+  unfold guard; eexists _, _; (split; [refine (f_equal (fun w => Some (w, _, _)) _); cbn [o_prim1 o_prim2 o_lit RO sem1 sem2 litR]; cbn [den] in *; close
+    |split; [simpl; lia|cbn [o_ok1 o_ok2 RO ok1 ok2]; repeat match goal with |- context [nz ?x] => destruct (nz x) end; simpl; lia]]).
+Lemma fission_ok : forall G s t z (c : tm G s) (d : tm G t) a b, (0 < z)%Z ->
+  improves (tloop (tint G z) (tpair c d) (both a b)) (tpair (tloop (tint G z) c a) (tloop (tint G z) d b)).
+Proof.
+  intros G s t z c d a b Hz r v n k E. destruct (@fission_exact fuel _ _ _ _ _ _ _ _ (atom_op0 _ _) _ _ _ _ E) as (w & n' & Ew & E' & Hn).
+  inversion Ew; subst w. exists n', k. split; [exact E'|]. assert (1 <= Z.to_nat z) by lia. lia.
+Qed.
 Theorem rule_sound : forall G t (e e' : tm G t), rule e e' -> improves e e'.
 Proof.
-  destruct 1; intros r0 vr n0 k0 E; cbn [ev lit op0v op1v op2v] in E; crack;
+  destruct 1; [..|apply fission_ok; assumption]; intros r0 vr n0 k0 E; cbn [ev lit op0v op1v op2v] in E; crack;
     repeat match goal with H : guard _ _ = Some (_, _, _) |- _ => unfold guard in H; injection H as <- <- <- end; cbn [ev lit op0v op1v op2v].
   - (* by_law *) exact (@law_sound fuel _ _ _ _ H _ _ _ _ E).
   - (* fold_add *) eexists _, _. split; [|split]; [simpl; rewrite H; reflexivity| |]; lia.
   - (* fold_mul *) eexists _, _. split; [|split]; [simpl; rewrite H; reflexivity| |]; lia.
   - (* fold_int *) rewrite H in E. crack. eexists _, _. split; [reflexivity|lia].
+  - (* fold_sub *) eexists _, _. split; [|split]; [simpl; rewrite H; reflexivity| |]; lia.
+  - (* fold_neg *) eexists _, _. split; [|split]; [simpl; rewrite H; reflexivity| |]; lia.
+  - (* fold_real *) eexists _, _. split; [|split]; [simpl; rewrite H; reflexivity| |]; lia.
+  - (* fold_compare *) cbn [o_cmp o_lit RO]. unfold truth, boolv. destruct (decide c _); eexists _, _; (split; [reflexivity|split; [lia|apply Nat.le_0_l]]).
+  - (* fold_intcmp *) unfold truth, boolv. destruct (decide c _); eexists _, _; (split; [reflexivity|lia]).
+  - (* equal_self *) unite. rewrite Z.compare_refl. match goal with H : ev _ _ a _ = _ |- _ => pose proof (@Activity.ev_step _ _ _ _ _ _ _ _ _ _ H) end. eexists _, _. split; [reflexivity|lia].
+  - (* less_self *) unite. rewrite Z.compare_refl. match goal with H : ev _ _ a _ = _ |- _ => pose proof (@Activity.ev_step _ _ _ _ _ _ _ _ _ _ H) end. eexists _, _. split; [reflexivity|lia].
+  - (* let_out *) exact (@lift_let_sound fuel _ _ _ _ _ H _ _ _ _ E).
+  - (* build_items *) rewrite Nat2Z.id in E. apply (@items_ok _ _ b r0 n 0) in E. eexists _, _. split; [exact E|lia].
+  - (* mul_if *) conditional ltac:(ring).
+  - (* mul_if_r *) conditional ltac:(ring).
+  - (* mul_if_not *) conditional ltac:(ring).
+  - (* mul_if_not_r *) conditional ltac:(ring).
+  - (* div_if *) conditional ltac:(unfold Rdiv; ring).
+  - (* neg_if *) conditional ltac:(ring).
+  - (* add_if *) conditional ltac:(ring).
   - (* beta *) destruct (@atom_value R RO fuel _ _ _ H r0) as (w & Hw).
     rewrite (@sb_ok R RO fuel _ _ e _ (one v) (w, r0) r0) by (apply one_ok, Hw).
     match goal with H1 : ev _ _ v _ = Some _ |- _ => rewrite Hw in H1; inversion H1; subst end.
@@ -94,6 +164,13 @@ Proof.
   - (* let_dead *) rewrite wk_ok in E. eexists _, _. split; [eassumption|lia].
   - (* let_let *) match goal with H : ev _ _ x _ = _ |- _ => rewrite H end. simpl. match goal with H : ev _ _ y _ = _ |- _ => rewrite H end. simpl.
     rewrite rn_up, E. eexists _, _. split; [reflexivity|lia].
+  - (* let_swap *) match goal with H : ev _ _ (wk _ y) _ = _ |- _ => rewrite wk_ok in H; rewrite H end. cbn [bind]. rewrite wk_ok.
+    match goal with H : ev _ _ x _ = Some (?p, _, _), H' : ev _ _ y _ = Some (?q, _, _) |- _ => rewrite H; cbn [bind];
+      assert (@sok R RO fuel (b :: a :: b :: G) (a :: b :: G) (one v1) (q, (p, (q, r0))) (p, (q, r0))) as S1 by (apply one_ok; reflexivity);
+      assert (@rok R (b :: a :: G) (b :: a :: b :: G) (up (up (@shift G b))) (q, (p, r0)) (q, (p, (q, r0)))) as S2 by (repeat apply (@up_ok R); intros ? ?; reflexivity) end.
+    match type of E with _ = ?result => match goal with |- context [ev RO fuel (sb ?s ?o) ?d] =>
+      assert (ev RO fuel (sb s o) d = result) as Q by exact (eq_trans (@sb_ok R RO fuel _ _ _ _ _ _ _ S1) (eq_trans (@rn_ok R RO fuel _ _ e _ _ _ _ S2) E)) end end.
+    rewrite Q. eexists _, _. split; [reflexivity|lia].
   - (* fst_pair *) eexists _, _. split; [eassumption|lia].
   - (* snd_pair *) eexists _, _. split; [eassumption|lia].
   - (* case_inl *) match goal with H : ev _ _ x _ = _ |- _ => eexists _, _; split; [exact (@tbind _ _ _ _ _ _ _ _ _ _ H E)|lia] end.

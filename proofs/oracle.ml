@@ -174,9 +174,12 @@ let names = ["add_comm",Add_comm; "add_zero",Add_zero; "add_neg",Add_neg; "mul_c
   "add_comm_int",Add_comm_int; "mul_comm_int",Mul_comm_int; "add_assoc_int",Add_assoc_int; "add_zero_int",Add_zero_int; "zero_add_int",Zero_add_int;
   "sub_zero_int",Sub_zero_int; "mul_one_int",Mul_one_int; "one_mul_int",One_mul_int; "sub_self_int",Sub_self_int; "add_sub_int",Add_sub_int;
   "sub_add_int",Sub_add_int; "fold_add",Fold_add; "fold_mul",Fold_mul; "fold_int",Fold_int; "beta_let",Beta_let; "let_atom",Let_atom;
-  "let_dead",Let_dead; "let_let",Let_let; "let_app",Let_app; "fst_pair",Fst_pair; "snd_pair",Snd_pair; "case_inl",Case_inl; "case_inr",Case_inr;
+  "let_dead",Let_dead; "let_let",Let_let; "let_swap",Let_swap; "let_app",Let_app; "fst_pair",Fst_pair; "snd_pair",Snd_pair; "case_inl",Case_inl; "case_inr",Case_inr;
   "unnode_node",Unnode_node; "if_same",If_same; "if_truth",If_truth; "if_not",If_not; "loop_zero",Loop_zero; "loop_succ",Loop_succ;
-  "loop_same",Loop_same; "get_first",Get_first; "get_next",Get_next; "get_build",Get_build]
+  "loop_same",Loop_same; "get_first",Get_first; "get_next",Get_next; "get_build",Get_build; "fold_sub",Fold_sub; "fold_neg",Fold_neg;
+  "fold_real",Fold_real; "fold_compare",Fold_compare; "fold_intcmp",Fold_intcmp; "equal_self",Equal_self; "less_self",Less_self; "let_out",Let_out; "let_out_2",Let_out_2;
+  "let_out_3",Let_out_3; "build_items",Build_items; "mul_if",Mul_if; "mul_if_r",Mul_if_r; "mul_if_not",Mul_if_not; "mul_if_not_r",Mul_if_not_r; "div_if",Div_if;
+  "neg_if",Neg_if; "add_if",Add_if]
 
 (* ---- derivations: where a rule was used is found by trying, along the way to the first difference; [accepts] has the last word ---- *)
 let parts = function
@@ -204,8 +207,8 @@ let places around_first a b =
   if around_first then around @ within else List.hd around :: within @ List.tl around
 (* short derivations first; each depth gives up after a number of tries *)
 let search g e e' rules typed =
-  let attempt (depth, around_first) =
-    let left = ref 6000 in
+  let attempt (depth, around_first, rules, tries) =
+    let left = ref tries in
     let rec go s (t, term) steps depth =
       if s = e' then Some (List.rev steps)
       else if depth = 0 then None
@@ -217,7 +220,13 @@ let search g e e' rules typed =
           | Some next -> go (wtm (erase g t next)) (t, next) ((rule, place) :: steps) (depth - 1)
         end) rules) (places around_first s e') in
     go e typed [] depth in
-  List.find_map attempt [(1, true); (2, true); (7, false); (9, false); (12, false); (4, true); (12, true)]
+  (* lets change places in the end only *)
+  let moving = List.mem "let_swap" rules in
+  let few = List.filter (fun rule -> rule <> "let_swap") rules and moves = List.filter (fun rule -> rule <> "let_atom" && rule <> "beta_let") rules in
+  List.find_map attempt
+    (List.map (fun (depth, around_first) -> (depth, around_first, few, 6000)) [(1, true); (2, true)]
+     @ (if moving then [(3, false, moves, 20000); (4, false, moves, 60000)] else [])
+     @ List.map (fun (depth, around_first) -> (depth, around_first, few, 6000)) [(7, false); (9, false); (12, false); (4, true); (12, true)])
 
 let elab = latest (fun (g, e) -> match infer g (rtm e) with Some (ExistT (t, e)) -> (t, e) | None -> raise (Bad "ill-typed"))
 let elab g e = elab (g, e)

@@ -99,7 +99,7 @@ fn prepare(program: &Generated) -> Result<Prepared, Outside> {
     let image = |mode| -> Result<(Wire, Ty), Outside> {
         let global = Global::Derived { mode, of: Arc::new(function()) };
         let lambda = lambda_of(&linker, &global)?;
-        let wire = Translator::closed(&linker, &At::default().global(global))?.0;
+        let wire = Translator::closed(&linker, &At::default().global(global))?;
         Ok((wire, ty(&linker, &lambda.ty)?))
     };
     let (forward, monadic) = (image(Mode::Forward)?, image(Mode::Monadic)?);

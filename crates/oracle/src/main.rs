@@ -154,10 +154,14 @@ impl Tally {
             derivations.rounded,
             derivations.outside
         );
-        let mut unproved: Vec<_> = derivations.unproved.iter().map(|(rule, count)| (*count, *rule)).collect();
-        unproved.sort_unstable_by(|a, b| b.cmp(a));
-        let listed: Vec<String> = unproved.iter().map(|(count, rule)| format!("{rule} {count}")).collect();
-        println!("  not proved: {}", listed.join(", "));
+        for (what, rules) in [("not proved", &derivations.unproved), ("not accepted", &derivations.refused)] {
+            let mut rules: Vec<_> = rules.iter().map(|(rule, count)| (*count, *rule)).collect();
+            rules.sort_unstable_by(|a, b| b.cmp(a));
+            let listed: Vec<String> = rules.iter().map(|(count, rule)| format!("{rule} {count}")).collect();
+            if !listed.is_empty() {
+                println!("  {what}: {}", listed.join(", "));
+            }
+        }
         for fault in derivations.faults.iter().take(MAX_FAULTS) {
             println!("  not accepted: {fault}");
         }

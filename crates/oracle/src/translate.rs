@@ -13,16 +13,23 @@ pub struct Translator<'a> {
     scope: Vec<Option<(Var, Type)>>,
     /// The globals that we are inside of.
     around: Vec<Global>,
+    /// Whether the function of a loop that is a function of the index alone stays inside the loop, where it is computed at each turn.
+    /// This is the same program with other steps.
+    in_place: bool,
 }
 
 impl<'a> Translator<'a> {
     pub fn new(definitions: &'a dyn Definitions) -> Self {
-        Translator { definitions, scope: Vec::new(), around: Vec::new() }
+        Translator { definitions, scope: Vec::new(), around: Vec::new(), in_place: false }
     }
 
-    /// A closed term, with its type.
-    pub fn closed(definitions: &'a dyn Definitions, term: &Term) -> Within<(Wire, Type)> {
-        Translator::new(definitions).term(term)
+    pub fn closed(definitions: &'a dyn Definitions, term: &Term) -> Within<Wire> {
+        Translator::new(definitions).wire(term)
+    }
+
+    /// A closed term, with as few `let`s as possible, so that steps of an optimiser are few steps of the proofs.
+    pub fn plain(definitions: &'a dyn Definitions, term: &Term) -> Within<Wire> {
+        Translator { in_place: true, ..Translator::new(definitions) }.wire(term)
     }
 
     /// The body of a function whose parameter is variable 0.
@@ -407,6 +414,15 @@ impl<'a> Translator<'a> {
                     let index = Some((l.param.clone(), l.ty.clone()));
                     let state = Some((inner.param.clone(), inner.ty.clone()));
                     let body = self.under([index, state], |t| t.wire(&inner.body))?;
+                    return Ok(Wire::Loop(Box::new(count), Box::new(start), Box::new(body)));
+                }
+                // A function of the index that computes the function of the state.
+                if self.in_place && matches!(&*step.kind, TermKind::Lambda(_)) {
+                    let start = self.wire(start)?;
+                    let body = self.under([None, None], |t| {
+                        let first = Wire::op("app", [t.wire(step)?, Wire::Var(1)]);
+                        Ok(Wire::op("app", [first, Wire::Var(0)]))
+                    })?;
                     return Ok(Wire::Loop(Box::new(count), Box::new(start), Box::new(body)));
                 }
                 let n = self.scope.len();

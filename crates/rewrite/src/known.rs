@@ -95,7 +95,14 @@ fn constant_rule(prim: Prim) -> &'static str {
     match prim {
         Prim::AddReal => "fold_add",
         Prim::MulReal => "fold_mul",
-        Prim::AddInt | Prim::SubInt | Prim::MulInt | Prim::DivInt | Prim::ModInt => "fold_int",
+        Prim::SubReal => "fold_sub",
+        Prim::RealOfInt => "fold_real",
+        Prim::AddInt | Prim::SubInt | Prim::MulInt | Prim::DivInt | Prim::ModInt | Prim::NegInt | Prim::PowInt => {
+            "fold_int"
+        }
+        Prim::Equal | Prim::NotEqual | Prim::Less | Prim::LessEqual | Prim::Greater | Prim::GreaterEqual => {
+            "fold_compare"
+        }
         _ => "constant",
     }
 }

@@ -74,6 +74,9 @@ sub_add_int;      exact simplify proved:sub_add_int;             (m - n) + n => 
 fold_add;         exact code proved:fold_add;                    2.0 + 3.0 => 5.0
 fold_mul;         exact code proved:fold_mul;                    2.0 * 3.0 => 6.0
 fold_int;         exact code proved:fold_int;                    2 + 3 => 5
+fold_sub;         exact code proved:fold_sub;                    5.0 - 3.0 => 2.0
+fold_real;        exact code proved:fold_real;                   real 2 => 2.0
+fold_compare;     exact code proved:fold_compare;                2 < 3 => true
 constant;         exact code;                                    sqrt 4.0 => 2.0
 beta;             exact simplify proved:beta_let;                (fun x -> y) z => let x = z in y
 let_atom;         exact code proved:let_atom;                    let x = y in z => z[x := y] if atom y
@@ -81,7 +84,7 @@ let_dead;         exact code proved:let_dead;                    let x = y in z 
 let_once;         exact code;                                    let x = y in z => z[x := y] if total y, once x in z
 let_next;         exact code;                                    let x = y in z => z[x := y] if next x in z
 let_let;          exact code proved:let_let;                     let x = (let y = z in s) in t => let y = z in let x = s in t
-let_out;          exact code;                                    a + (let b = c in d) => let b = c in a + d if total a
+let_out;          exact code proved:let_out;                     a + (let b = c in d) => let b = c in a + d if total a
 let_app;          exact simplify proved:let_app;                 (let x = y in z) s => let x = y in z s
 let_tuple;        exact code;                                    let x = (y, z) in (x.1, x.0) => let s = y in let t = z in (t, s)
 call_known;       exact code;                                    let x = fun a -> a * a in x b + x c => let x = fun a -> a * a in (let d = b in d * d) + (let g = c in g * g)
@@ -104,13 +107,13 @@ if_truth;         exact simplify proved:if_truth;                if p then true 
 if_again;         exact simplify;                                if p then (if p then x else y) else z => if p then x else z if total p
 if_again_not;     exact simplify;                                if p then x else (if p then y else z) => if p then x else z if total p
 not_not;          exact simplify proved:if_not;                  not (not p) => p
-equal_self;       exact simplify;                                n = n => true if total n
+equal_self;       exact simplify proved:equal_self;              n = n => true if total n
 equal_same;       exact simplify;                                m = n => true if same m n
 unequal_same;     exact simplify;                                m <> n => false if same m n
-less_self;        exact simplify;                                n < n => false if total n
+less_self;        exact simplify proved:less_self;               n < n => false if total n
 ifold_zero;       exact simplify proved:loop_zero;               ifold 0 (fun i x -> y) z => z
 ifold_succ;       exact code proved:loop_succ;                   ifold 2 (fun i x -> y) z => let x = (let x = z in y[i := 0]) in y[i := 1]
-build_literal;    exact code;                                    build 2 (fun i -> x) => [| x[i := 0]; x[i := 1] |]
+build_literal;    exact code proved:build_items;                 build 2 (fun i -> x) => [| x[i := 0]; x[i := 1] |]
 get_literal;      exact code;                                    [| a; b |].(1) => b if total a
 
 // C Fig. 12 (d) and (e): fusion and fission of loops; with them map-map, map-reduce and transposes of transposes come out
@@ -131,13 +134,13 @@ sum_scale_r;      reassociates simplify;                         ifold n (fun i 
 sum_neg;          reassociates simplify;                         ifold n (fun i a -> a - b) 0.0 => -(ifold n (fun i a -> a + b) 0.0) if a not in b
 
 // Zeros and ones of derivatives, under conditions: a one-hot direction is `if i = j then 1.0 else 0.0`
-mul_if;           reassociates simplify;                         (if p then a else 0.0) * c => if p then a * c else 0.0 if total c
-mul_if_r;         reassociates simplify;                         c * (if p then a else 0.0) => if p then c * a else 0.0 if total c, total p
-mul_if_not;       reassociates simplify;                         (if p then 0.0 else a) * c => if p then 0.0 else a * c if total c
-mul_if_not_r;     reassociates simplify;                         c * (if p then 0.0 else a) => if p then 0.0 else c * a if total c, total p
-div_if;           reassociates simplify;                         (if p then a else 0.0) / c => if p then a / c else 0.0 if total c
-neg_if;           reassociates simplify;                         -(if p then a else 0.0) => if p then -a else 0.0
-add_if;           reassociates simplify;                         (if p then a else 0.0) + (if p then b else 0.0) => if p then a + b else 0.0 if total p, total a
+mul_if;           reassociates simplify proved:mul_if;           (if p then a else 0.0) * c => if p then a * c else 0.0 if total c
+mul_if_r;         reassociates simplify proved:mul_if_r;         c * (if p then a else 0.0) => if p then c * a else 0.0 if total c, total p
+mul_if_not;       reassociates simplify proved:mul_if_not;       (if p then 0.0 else a) * c => if p then 0.0 else a * c if total c
+mul_if_not_r;     reassociates simplify proved:mul_if_not_r;     c * (if p then 0.0 else a) => if p then 0.0 else c * a if total c, total p
+div_if;           reassociates simplify proved:div_if;           (if p then a else 0.0) / c => if p then a / c else 0.0 if total c
+neg_if;           reassociates simplify proved:neg_if;           -(if p then a else 0.0) => if p then -a else 0.0
+add_if;           reassociates simplify proved:add_if;           (if p then a else 0.0) + (if p then b else 0.0) => if p then a + b else 0.0 if total p, total a
 
 // Linear maps: the vector-space operations
 scale_one;        exact simplify;                                1.0 *> x => x
