@@ -6,9 +6,9 @@
    u0 with derivative d in direction h (Data.v).  With U = R these are curves, with U = R^n points.  [datas G], [data t]: no functions inside. *)
 From Coq Require Import Reals List Lia ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Shape Vector Continuation Unshared Refinement Rewrite.
+Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Hessian Shape Vector Continuation Unshared Refinement Rewrite.
 Require Import Combinator Transpose CombinatorMode Collect.
-Require Elaborate Checker Bulk.
+Require Elaborate Checker Bulk Fission.
 Import ListNotations.
 Open Scope nat_scope.
 Unset Asymmetric Patterns.
@@ -93,6 +93,25 @@ Theorem K_second_derivative : forall fuel (e : tm [TR] TR) x y s, ev RO fuel e (
     k <= 208 * (208 * s).
 Proof. exact second_derivative. Qed.
 
+(* second derivatives of many variables, by reverse mode of forward mode: one backward evaluation of the transformed program, at the point x paired with the
+   vector w, returns the total derivative of the directional derivative along w, that is the product of the Hessian with w (the entries of m that belong to x), at
+   a bounded multiple of the cost of the program *)
+Theorem hessian_vector_product : forall fuel n (e : tm (reals n) TR) (x w : Rn n) y s,
+  ev RO fuel e (point n x) = Some (y, s, 0) ->
+  locally x (fun u => exists F l y', locally u (fun z => ev RO fuel e (point n z) = Some (F z, s, 0)) /\
+    ev RO fuel e (point n u) = Some (y', s, 0) /\
+    @filterdiff R_AbsRing (Rn n) R_NormedModule F (locally u) l /\ l w = directional fuel n e w u) /\
+  exists m cost,
+    reverse fuel (forward e) (Hessian.paired n x w) [0%R; 1%R] = Some ((y, directional fuel n e w x), m, cost) /\
+    @filterdiff R_AbsRing (Rn n) R_NormedModule (directional fuel n e w) (locally x)
+      (fun h => dot (2 * n) m (vector (flats (map (D fwd) (reals n)) (Hessian.paired n h zero)))) /\
+    cost <= 508 * (208 * s) + 7.
+Proof.
+  intros fuel n e x w y s H. split; [|exact (hessian_vector fuel n e x w H)].
+  destruct (directional_ok fuel n e w x H) as (F0 & _ & _ & L & _). revert L. apply filter_imp. intros u Hu.
+  destruct (directional_ok fuel n e w u Hu) as (F & l & k & A & B & C & _). exists F, l, (F0 u). auto.
+Qed.
+
 (* K Fig. 5, C Fig. 15: the tangent is the array of all partial derivatives *)
 Theorem K_vector_mode : forall fuel n (e : tm (reals n) TR) (U : NormedModule R_AbsRing) (u0 h : U) f v y s,
   Derivs U u0 h (reals n) f v -> ev RO fuel e (f u0) = Some (y, s, 0) ->
@@ -156,6 +175,14 @@ Theorem C_theorem_2 : forall fuel G t (e e' : tm G t), rewrites e e' -> datas G 
   forall r v n k, ev RO fuel e r = Some (v, n, k) -> exists n' k', ev RO fuel e' r = Some (v, n', k') /\ n' <= n /\ k' <= k.
 Proof. exact rewriting_sound. Qed.
 
+(* C Fig. 12 (e), fission of loops.  The rule of C saves steps only if the loop turns at least once (then it is among the rules of C_theorem_2);
+   in general: same value, same kinks, and exactly 2 steps more less 6 for each turn *)
+Theorem C_fission : forall fuel G s t (n : tm G TI) (c : tm G s) (d : tm G t) a b, atom n -> forall r v steps kinks,
+  ev RO fuel (tloop n (tpair c d) (Fission.both a b)) r = Some (v, steps, kinks) ->
+  exists z steps', ev RO fuel n r = Some (z, 1, 0) /\
+    ev RO fuel (tpair (tloop n c a) (tloop n d b)) r = Some (v, steps', kinks) /\ steps' + 6 * Z.to_nat z = steps + 2.
+Proof. exact Fission.fission_exact. Qed.
+
 (* what the extracted checker accepts: r and r' are terms as they travel, steps says which rule was used where *)
 Theorem checked_derivations : forall fuel G r r' steps, Checker.accepts G r r' steps = true ->
   exists t (e e' : tm G t), Elaborate.infer G r = Some (existT _ t e) /\ Elaborate.infer G r' = Some (existT _ t e') /\
@@ -196,6 +223,7 @@ Print Assumptions K_theorem_4.
 Print Assumptions K_lemma_1.
 Print Assumptions gradient.
 Print Assumptions K_second_derivative.
+Print Assumptions hessian_vector_product.
 Print Assumptions K_vector_mode.
 Print Assumptions C_continuation_mode.
 Print Assumptions K_delta_mode.
@@ -203,6 +231,7 @@ Print Assumptions C_section_6_1.
 Print Assumptions C_figure_20.
 Print Assumptions C_combinator_mode.
 Print Assumptions C_theorem_2.
+Print Assumptions C_fission.
 Print Assumptions checked_derivations.
 Print Assumptions fuel_is_only_definedness.
 Print Assumptions library_matmul.
