@@ -58,6 +58,9 @@ pub(super) fn keep_traces(stmts: &mut [Stmt], traces: &FxHashMap<(Var, usize), K
             for (number, block) in stmt.op.blocks_mut().into_iter().enumerate() {
                 for (at, bind) in binds.iter().enumerate() {
                     let Some(kept) = traces.get(&(*bind, number)) else { continue };
+                    if !matches!(block.results[at + skip], Atom::Nil(_)) {
+                        continue; // It is there already.
+                    }
                     let cell = Var::fresh("trace", Type::boxed(kept.shape));
                     let fields = kept.vars.iter().map(|v| Atom::Var(*v)).collect();
                     let op = Op::Cell { shape: kept.shape, tag: kept.tag, fields };
@@ -138,10 +141,10 @@ impl Sweep<'_> {
 
     /// Writes a branch or loop of the forward sweep so that it gives a trace.
     pub(super) fn forward_traced(&mut self, stmt: &Stmt) -> Record {
-        let stmt = self.without_settled(stmt);
         let shape = self.module.new_trace();
         let nil = Atom::Nil(shape);
-        let Stmt { mut binds, op, span } = stmt;
+        // With what it adds to settled accumulators: the sweep leaves these additions out, but their adjoints are wanted.
+        let Stmt { mut binds, op, span } = stmt.clone();
         let (mut records, mut results, mut emitted) = (Vec::new(), Vec::new(), Vec::new());
         let repeated = !matches!(op, Op::If { .. });
         let mut sweep = |s: &mut Self, block: Block, params: &[Var]| {
@@ -261,6 +264,8 @@ impl Sweep<'_> {
 
     /// A backward block that gets the variables of its forward block from a cell. Notes what the cell must keep.
     fn with_trace(&mut self, trace: Var, cell: Atom, shape: ShapeId, emitted: &Emitted, mut backward: Block) -> Block {
+        // Its own traces are known by variables that are about to be renewed.
+        keep_traces(&mut backward.stmts, &self.traces);
         crate::simplify::dead_code(&mut backward, self.module);
         let free = free_vars(&backward).into_iter().filter(|v| emitted.bound.contains(v)).collect();
         let (vars, again) = emitted.cheapest(free);
@@ -497,6 +502,7 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
     control::mark_replayed(&mut forward, &replayed);
     keep_traces(&mut forward, &traces);
     control::mark_replayed(&mut backward, &replayed);
+    keep_traces(&mut backward, &traces);
 
     let emitted = Emitted::new(&forward, &params, false, &given_here);
     let mut backward = Block { stmts: backward, results: numbers };
