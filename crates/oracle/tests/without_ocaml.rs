@@ -104,7 +104,7 @@ fn deltas_are_compared_entry_for_entry() {
 
 fn translated(term: &Term) -> String {
     let linker = linker(0);
-    let (wire, _) = Translator::closed(&linker, term).expect("within the proved language");
+    let wire = Translator::closed(&linker, term).expect("within the proved language");
     written(&wire)
 }
 
