@@ -174,3 +174,37 @@ fun f(n: int) -> (real, int) {
         }
     }
 }
+
+/// A sum that a function is handed and a loop adds to, in a function that calls itself so that it stays one.
+const HANDED: &str = "\
+fun f(a: real[1]) -> (real) {
+  s = open 0.5
+  call add_all s a 2
+  t = freeze s
+  return t
+}
+
+fun add_all(s: real!, a: real[1], n: int) -> () {
+  more = gt n 0
+  if more {
+    m = isub n 1
+    len = dim a 0
+    for i < len {
+      x = get a i
+      accumulate s += x
+    }
+    call add_all s a m
+  } else {
+  }
+  return
+}
+";
+
+#[test]
+fn sums_that_are_handed_on() {
+    // 0.5 + 2 (0 + 1 + ... + 19)
+    let a: Vec<f64> = (0..20).map(f64::from).collect();
+    for backend in Backend::ALL {
+        assert_eq!(compile(HANDED, backend).call(0, &[Leaf::reals(a.clone())]), Ok(vec![Leaf::Real(380.5)]));
+    }
+}

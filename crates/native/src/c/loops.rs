@@ -127,7 +127,8 @@ impl Emitter<'_> {
             self.line(&format!("{end} = {to} - {start} > {CHUNK} ? {start} + {CHUNK} : {to};"));
             self.line(&format!("GR_STEPS({end} - {start}, {place});"));
         }
-        let vectors = vectors(l);
+        // A parameter that accumulates one number is a pointer, which no lane has a copy of.
+        let vectors = vectors(l).filter(|found| found.sums.iter().all(|acc| !self.pointers.contains(acc)));
         let (kept, late) = match &vectors {
             Some(vectors) => vectors.kept(l),
             None => (l.clone(), Vec::new()),
