@@ -113,7 +113,7 @@ def run_case(tool, name, case, seconds):
     cell = " / ".join(show(t) for t in times.values())
     if len(times) == 2:
         first, second = times.values()
-        cell += f" ({second / first:.2g}x)"
+        cell += f" ({second / first:.2g}x)" if first else ""
     return cell + mark, record
 
 
