@@ -208,3 +208,43 @@ fn sums_that_are_handed_on() {
         assert_eq!(compile(HANDED, backend).call(0, &[Leaf::reals(a.clone())]), Ok(vec![Leaf::Real(380.5)]));
     }
 }
+
+/// A loop with a function that is faster in lanes, and one whose first iteration is different, both of which may have nothing to do.
+const NOTHING_TO_DO: &str = "\
+fun f(a: real[1], n: int) -> (real, real[1]) {
+  s = open 0.5
+  for i < n {
+    j = iadd i 1
+    x = get a j
+    y = tanh x
+    accumulate s += y
+  }
+  t = freeze s
+  len = dim a 0
+  b = for k < len {
+    first = eq k 0
+    z = if first {
+      yield 1.0
+    } else {
+      x = get a k
+      y = tanh x
+      yield y
+    }
+    collect z
+  }
+  return t b
+}
+";
+
+#[test]
+fn loops_with_nothing_to_do() {
+    for backend in Backend::ALL {
+        let code = compile(NOTHING_TO_DO, backend);
+        for n in [-1, 0, -7] {
+            let found = code.call(0, &[Leaf::reals([]), Leaf::Int(n)]);
+            assert_eq!(found, Ok(vec![Leaf::Real(0.5), Leaf::reals([])]), "{n} iterations on {backend:?}");
+        }
+        let found = code.call(0, &[Leaf::reals([0.0, 0.0]), Leaf::Int(1)]);
+        assert_eq!(found, Ok(vec![Leaf::Real(0.5), Leaf::reals([1.0, 0.0])]));
+    }
+}

@@ -170,7 +170,7 @@ impl Emitter<'_> {
                 let wide = is_slow_alone(&l.body).then(|| format!("{index}_wide"));
                 if let Some(wide) = &wide {
                     // The C compiler would take iterations that do not fill four lanes one by one.
-                    self.line(&format!("int64_t {wide} = {end} - (({end} - {start}) & 3);"));
+                    self.line(&format!("int64_t {wide} = {end} > {start} ? {end} - (({end} - {start}) & 3) : {end};"));
                 }
                 self.line(&format!("#pragma omp simd{sums}"));
                 run(self, &start, wide.as_ref().unwrap_or(&end));
