@@ -115,6 +115,8 @@ fn certify_says_whether_a_theorem_covers_the_gradient() {
     let folder = Folder::new("certify").with("c.gr", source);
     let covered = folder.run(&["grad", "c.gr", "f", "--at", "0.5", "--certify"]).exits(0).out();
     assert!(covered.contains("\"covered\":true,\"theorem\":\"K_reverse_mode\""), "{covered}");
+    // `if`, `<`, `x`, `1.0` and `*`, `x`, `x`
+    assert!(covered.contains("\"steps\":7,"), "{covered}");
     let forward = folder.run(&["grad", "c.gr", "f", "--at", "0.5", "--certify", "--ad", "forward"]).exits(0).out();
     assert!(forward.contains("\"theorem\":\"K_forward_mode\""), "{forward}");
     let combinator =

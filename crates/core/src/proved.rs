@@ -3,9 +3,16 @@
 //! A program is within the proved language if every definition that it can reach is: the constructs of core map to the language of the proofs one by
 //! one, tuples and records as nested pairs, variants as nested sums, recursive variants as trees.
 
+mod layout;
+mod steps;
+
+pub use layout::Layout;
+pub use steps::{Steps, EARLIER_CONSTRUCTOR, LAST_ITERATION, NEXT_ITERATION};
+
 use crate::traverse::{for_each_child, with_stack};
-use crate::{Definitions, Global, Mode, Prim, Term, TermKind, Type, TypeDecl, TypeName};
+use crate::{Definitions, Global, Mode, Prim, Term, TermKind, Type};
 use gradus_source::{Diagnostic, Span};
+use layout::is_tree;
 use rustc_hash::FxHashSet;
 
 /// A construct that the proofs do not speak of.
@@ -167,37 +174,4 @@ impl Walk<'_> {
             }
         })
     }
-}
-
-/// Whether a declared type leads back to itself only as an argument of its constructors: then its values are trees whose labels are constructors.
-pub fn is_tree(definitions: &dyn Definitions, decl: &TypeDecl) -> bool {
-    let parameters: Vec<Type> = decl.params.iter().cloned().map(Type::Var).collect();
-    let this = Type::Named(decl.name.clone(), parameters.clone().into());
-    let constructors = decl.constructors(&parameters);
-    let mut others = constructors.iter().flat_map(|(_, types)| types).filter(|ty| **ty != this);
-    others.all(|ty| !mentions(definitions, &decl.name, ty, &mut Vec::new()))
-}
-
-/// Whether a type of a declaration leads back to the declared type.
-fn mentions(definitions: &dyn Definitions, around: &TypeName, ty: &Type, seen: &mut Vec<TypeName>) -> bool {
-    with_stack(|| match ty {
-        Type::Var(_) | Type::Real | Type::Int | Type::Bool | Type::String | Type::Unit => false,
-        Type::Tuple(parts) => parts.iter().any(|t| mentions(definitions, around, t, seen)),
-        Type::Fun(ends) => mentions(definitions, around, &ends.0, seen) || mentions(definitions, around, &ends.1, seen),
-        Type::Array(element) => mentions(definitions, around, element, seen),
-        Type::Named(name, args) => {
-            if name == around || args.iter().any(|t| mentions(definitions, around, t, seen)) {
-                return true;
-            }
-            if seen.contains(name) {
-                return false;
-            }
-            seen.push(name.clone());
-            let Ok(decl) = definitions.type_decl(name) else { return false };
-            let parameters: Vec<Type> = decl.params.iter().cloned().map(Type::Var).collect();
-            let constructors = decl.constructors(&parameters);
-            let mut types = constructors.iter().flat_map(|(_, types)| types);
-            types.any(|t| mentions(definitions, around, t, seen))
-        }
-    })
 }

@@ -17,6 +17,9 @@ pub struct Certificate {
     pub mode: Option<Mode>,
     /// The theorem about that mode, by its name in `proofs/Statements.v`.
     pub theorem: Option<&'static str>,
+    /// How many steps of the semantics of `proofs/Language.v` the program takes at the point: the unit in which the theorem bounds what the derivative
+    /// costs. `None` if a construct is outside the proved language.
+    pub steps: Option<u64>,
     /// How many operations met a point that the theorem excludes: comparisons of equal reals, primitives where they are not smooth.
     pub kinks: u64,
     /// Where: the primitive and its place.
@@ -33,8 +36,9 @@ impl Certificate {
     /// In one line.
     pub fn summary(&self) -> String {
         if let (true, Some(theorem)) = (self.covered(), self.theorem) {
+            let after = self.steps.map_or(String::new(), |steps| format!(" after {steps} steps"));
             return format!(
-                "covered by {theorem}: terminated, kinks met: 0, all constructs within the proved language"
+                "covered by {theorem}: terminated{after}, kinks met: 0, all constructs within the proved language"
             );
         }
         let mut reasons = Vec::new();
@@ -61,7 +65,10 @@ impl Function {
     /// # fn main() -> Result<(), gradus::Error> {
     /// let program = gradus::Program::from_source("f.gr", "let f x = if x < 1.0 then x * x else 1.0")?;
     /// let f = program.function("f")?;
-    /// assert!(f.certify(&[gradus::Argument::Value(&0.5.into())])?.covered());
+    /// let certificate = f.certify(&[gradus::Argument::Value(&0.5.into())])?;
+    /// assert!(certificate.covered());
+    /// // `if`, `<`, `x`, `1.0` and `*`, `x`, `x`
+    /// assert_eq!(certificate.steps, Some(7));
     /// assert_eq!(f.certify(&[gradus::Argument::Value(&1.0.into())])?.kinks, 1);
     /// # Ok(())
     /// # }
@@ -78,8 +85,8 @@ impl Function {
         };
         let function = self.within(&self.program().clone().with_options(options.clone()));
         function.apply(arguments)?;
-        let kinks = function.with_engine(|engine| match engine {
-            Engine::Reference(evaluator) => Ok(evaluator.report().kinks),
+        let report = function.with_engine(|engine| match engine {
+            Engine::Reference(evaluator) => Ok(evaluator.report()),
             Engine::Compiled(_) => gradus_source::bug!("the reference evaluator was asked for"),
         })?;
         let definitions = pipeline::definitions(pipeline::link(self.program().core(), &options));
@@ -95,10 +102,12 @@ impl Function {
             outside.extend(contents.outside);
             outside.extend(contents.reached.iter().filter_map(|global| self.custom_derivative(global)));
         }
+        let kinks = report.kinks;
         let mode = (!given.backend.compiles()).then(|| given.mode.unwrap_or(Mode::Monadic));
         Ok(Certificate {
             mode,
             theorem: mode.and_then(proved::theorem),
+            steps: report.semantic_steps.filter(|_| outside.is_empty()),
             kinks: kinks.iter().map(|kink| kink.count).sum(),
             kinks_at: kinks
                 .iter()

@@ -7,20 +7,16 @@ use crate::types::{ty, Outside};
 use crate::values::{same, same_delta, write};
 use crate::wire::{Sexp, Ty, Wire};
 use gradus_core::build::At;
-use gradus_core::{Definitions, Global, Lambda, Mode, Term, TermKind};
+use gradus_core::{Definitions, Global, Lambda, Mode, TermKind};
 use gradus_derive::{Linker, Settings};
 use gradus_generate::{Generated, Point};
-use gradus_reference::{Kinks, Machine, Options, Value};
+use gradus_reference::{Kinks, Machine, Options, RuntimeError, Value};
 use std::sync::Arc;
 
 /// Bounds the depth of recursion in the extracted evaluator.
 const FUEL: usize = 400;
 /// Programs that take longer are passed over.
 const MAX_STEPS: u64 = 200_000;
-/// A step of our evaluator is an instruction, a step of the semantics the evaluation of a construct. Neither may take more than so many of the other.
-pub const RATIO: u64 = 12;
-/// Steps that every run may take besides: building the point, calling the function.
-const BASE: u64 = 60;
 
 /// A difference between the proofs and the code.
 #[derive(Clone, Debug)]
@@ -31,12 +27,12 @@ pub struct Fault {
 /// What was compared, or why nothing was.
 #[derive(Clone, Debug)]
 pub enum Outcome {
-    /// How many points; the smallest and the largest ratio of steps, in hundredths.
+    /// How many points, and what was met there.
     Same {
         points: usize,
+        steps: u64,
         kinks: u64,
         entries: usize,
-        ratio: (u64, u64),
     },
     Outside(String),
     TooLarge,
@@ -134,15 +130,15 @@ fn judge(program: &Generated, prepared: &Prepared, answers: &[Sexp]) -> Result<O
             return Err(format!("the {name} derivative differs\n  proofs: {theirs}\n  code:   {ours}"));
         }
     }
-    let mut total = (0, 0, (u64::MAX, 0));
+    let mut total = (0, 0, 0);
     for (point, answers) in program.points.iter().zip(answers[2..].chunks(2)) {
-        let Some((kinks, ratio)) = run_primal(program, prepared, point, &answers[0])? else {
+        let Some((steps, kinks)) = run_primal(program, prepared, point, &answers[0])? else {
             return Ok(Outcome::TooLarge);
         };
         let Some(entries) = run_tape(program, prepared, point, &answers[1])? else { return Ok(Outcome::TooLarge) };
-        total = (total.0 + kinks, total.1 + entries, (total.2 .0.min(ratio), total.2 .1.max(ratio)));
+        total = (total.0 + steps, total.1 + kinks, total.2 + entries);
     }
-    Ok(Outcome::Same { points: program.points.len(), kinks: total.0, entries: total.1, ratio: total.2 })
+    Ok(Outcome::Same { points: program.points.len(), steps: total.0, kinks: total.1, entries: total.2 })
 }
 
 /// Value, steps, kinks and what else a run answers.
@@ -164,23 +160,20 @@ fn ok(answer: &Sexp) -> Result<Option<Run<'_>>, String> {
     }
 }
 
-/// Runs a term in our evaluator; `None` if it takes too long.
-fn run(linker: &Linker, term: &Term, kinks: Kinks) -> Result<Option<(Value, u64, u64)>, String> {
+/// Does something with our evaluator; `None` if it takes too long.
+fn run<T>(
+    linker: &Linker,
+    kinks: Kinks,
+    work: impl FnOnce(&mut Machine) -> Result<T, Box<RuntimeError>>,
+) -> Result<Option<T>, String> {
     let options = Options { kinks, max_steps: Some(MAX_STEPS), ..Options::default() };
-    let mut machine = Machine::new(linker, options);
-    match machine.eval(term) {
-        Ok(value) => {
-            let report = machine.report();
-            Ok(Some((value, report.steps, report.kinks.iter().map(|kink| kink.count).sum())))
+    work(&mut Machine::new(linker, options)).map(Some).or_else(|error| {
+        let diagnostic = error.diagnostic();
+        match diagnostic.message.contains("steps") {
+            true => Ok(None),
+            false => Err(format!("{} {}", diagnostic.code, diagnostic.message)),
         }
-        Err(error) => {
-            let diagnostic = error.diagnostic();
-            match diagnostic.message.contains("steps") {
-                true => Ok(None),
-                false => Err(format!("{} {}", diagnostic.code, diagnostic.message)),
-            }
-        }
-    }
+    })
 }
 
 fn run_primal(
@@ -189,39 +182,45 @@ fn run_primal(
     point: &Point,
     answer: &Sexp,
 ) -> Result<Option<(u64, u64)>, String> {
-    let at = At::default();
-    let term = at.app(at.global(function()), point.term());
-    let ours = run(&prepared.linker, &term, Kinks::Premise);
+    let ours = run(&prepared.linker, Kinks::Premise, |machine| {
+        let (f, x) = (machine.global(&function())?, machine.eval(&point.term())?);
+        let before = machine.report();
+        let value = machine.apply(f, [x])?;
+        Ok((value, before, machine.report()))
+    });
     let (theirs, steps, kinks, _) = match (ok(answer)?, &ours) {
-        (None, Err(_)) => return Ok(Some((0, 100))),
+        (None, Err(_)) => return Ok(Some((0, 0))),
         (None, Ok(_)) => return Err("undefined in the proofs, a value in the code".into()),
         (Some(_), Err(problem)) => return Err(format!("a value in the proofs, in the code: {problem}")),
         (Some(run), Ok(_)) => run,
     };
-    let Ok(Some((value, our_steps, our_kinks))) = ours else { return Ok(None) };
+    let Ok(Some((value, before, after))) = ours else { return Ok(None) };
+    let our_kinks: u64 = after.kinks.iter().map(|kink| kink.count).sum();
+    let our_steps = after.semantic_steps.zip(before.semantic_steps).map(|(after, before)| after - before);
     if !same(&prepared.linker, &program.output, &value, theirs, false) {
         return Err(format!("the value at {:?} is {theirs:?} in the proofs, in the code {value:?}", point.data));
     }
     if kinks != our_kinks {
         return Err(format!("{kinks} kinks at {:?} in the proofs, in the code {our_kinks}", point.data));
     }
-    if our_steps > RATIO * steps + BASE || steps > RATIO * our_steps + BASE {
-        return Err(format!("{steps} steps at {:?} in the proofs, in the code {our_steps}", point.data));
+    if our_steps != Some(steps) {
+        let ours = our_steps.map_or("not counted".to_string(), |steps| steps.to_string());
+        return Err(format!("{steps} steps at {:?} in the proofs, in the code {ours}", point.data));
     }
-    Ok(Some((kinks, our_steps * 100 / steps.max(1))))
+    Ok(Some((steps, kinks)))
 }
 
 /// The tape of the monadic run: `delta_program f x`.
 fn run_tape(program: &Generated, prepared: &Prepared, point: &Point, answer: &Sexp) -> Result<Option<usize>, String> {
     let term = prepared.linker.delta_program(&function(), point.term(), &program.input, &program.output);
-    let ours = run(&prepared.linker, &term, Kinks::Ignore);
+    let ours = run(&prepared.linker, Kinks::Ignore, |machine| machine.eval(&term));
     let (theirs, _, _, tape) = match (ok(answer)?, &ours) {
         (None, Err(_)) => return Ok(Some(0)),
         (None, Ok(_)) => return Err("the tape is undefined in the proofs, not in the code".into()),
         (Some(_), Err(problem)) => return Err(format!("a tape in the proofs, in the code: {problem}")),
         (Some(run), Ok(_)) => run,
     };
-    let Ok(Some((Value::Node(0, parts), _, _))) = ours else { return Ok(None) };
+    let Ok(Some(Value::Node(0, parts))) = ours else { return Ok(None) };
     let [result, Value::Node(0, state)] = &parts[..] else { return Err("a Delta program without a state".into()) };
     if !same(&prepared.linker, &program.output, result, theirs, true) {
         return Err(format!("the taped result at {:?} is {theirs:?} in the proofs", point.data));

@@ -3,8 +3,8 @@
 //!
 //! 1. The derivatives as *text*: our `forward` and `monadic` of a program, and the extracted ones, have the same normal form
 //!    ([`graph`] says what that normal form forgets).
-//! 2. *Runs*: the primal value bit for bit; the number of kinks met; the tape of the monadic run entry for entry, with its
-//!    coefficients bit for bit; and the steps of our evaluator are within constant factors of the steps that the theorems count ([`compare::RATIO`]).
+//! 2. *Runs*: the primal value bit for bit; the number of steps and of kinks met, exactly; the tape of the monadic run entry for entry, with
+//!    its coefficients bit for bit.
 //! 3. *Derivations* of the optimiser: each step by a proved rule is replayed by the extracted checker ([`derivations`]).
 //!
 //! Both sides start from one program of the generator, translated to the proved language by [`translate`]. That translation, the

@@ -101,25 +101,24 @@ fn features() -> Features {
 struct Tally {
     same: usize,
     points: usize,
+    steps: u64,
     kinks: u64,
     entries: usize,
     too_large: usize,
     faults: usize,
     outside: BTreeMap<String, usize>,
-    ratio: Option<(u64, u64)>,
     derivations: Replay,
 }
 
 impl Tally {
     fn add(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Same { points, kinks, entries, ratio } => {
+            Outcome::Same { points, steps, kinks, entries } => {
                 self.same += 1;
                 self.points += points;
+                self.steps += steps;
                 self.kinks += kinks;
                 self.entries += entries;
-                let (low, high) = self.ratio.unwrap_or(ratio);
-                self.ratio = Some((low.min(ratio.0), high.max(ratio.1)));
             }
             Outcome::Outside(what) => *self.outside.entry(what).or_default() += 1,
             Outcome::TooLarge => self.too_large += 1,
@@ -129,16 +128,8 @@ impl Tally {
 
     fn report(&self, first: u64) {
         println!("{} programs from seed {first} on: the same derivatives, runs and tapes", self.same);
-        println!("  {} points, {} tape entries, {} kinks", self.points, self.entries, self.kinks);
-        if let Some((low, high)) = self.ratio {
-            println!(
-                "  steps of the evaluator for one of the semantics: {}.{:02} to {}.{:02}",
-                low / 100,
-                low % 100,
-                high / 100,
-                high % 100
-            );
-        }
+        let Tally { points, steps, kinks, entries, .. } = self;
+        println!("  {points} points, {steps} steps, {kinks} kinks, {entries} tape entries");
         println!("  {} too large to be compared", self.too_large);
         for (what, count) in &self.outside {
             println!("  {count} outside the proved language: {what}");

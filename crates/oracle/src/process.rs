@@ -57,9 +57,17 @@ impl Drop for Oracle {
 }
 
 /// Links the extracted code with our elementary functions. `library`: the static library of this crate; `proofs`: the folder in
-/// which `make` has extracted; the result is put in `to`.
+/// which `make` has extracted; the result is put in `to`, in one go, since others may be doing the same.
 pub fn link(proofs: &Path, library: &Path, to: &Path) -> std::io::Result<PathBuf> {
-    std::fs::create_dir_all(to)?;
+    let own = to.join(std::process::id().to_string());
+    std::fs::create_dir_all(&own)?;
+    let program = to.join("oracle");
+    let linked = link_in(&own, proofs, library).and_then(|linked| std::fs::rename(linked, &program));
+    std::fs::remove_dir_all(&own)?;
+    linked.map(|()| program)
+}
+
+fn link_in(to: &Path, proofs: &Path, library: &Path) -> std::io::Result<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sources = ["extracted.mli", "extracted.ml", "oracle.ml"].map(|name| (proofs.join(name), to.join(name)));
     for (from, copy) in sources.into_iter().chain([(here.join("elementary.ml"), to.join("elementary.ml"))]) {

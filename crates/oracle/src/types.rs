@@ -2,7 +2,7 @@
 //! variant as a tree whose labels are its constructors and whose subtrees are the recursive arguments in order.
 
 use crate::wire::Ty;
-use gradus_core::proved::is_tree;
+pub use gradus_core::proved::Layout;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Definitions, Type, TypeName};
 use std::sync::Arc;
@@ -15,18 +15,6 @@ pub type Within<T> = Result<T, Outside>;
 
 pub fn outside<T>(what: impl Into<String>) -> Within<T> {
     Err(Outside(what.into()))
-}
-
-/// A variant or record as data of the proved language.
-pub struct Layout {
-    /// The arguments of each constructor; `None` stands for the type itself.
-    pub constructors: Vec<Vec<Option<Type>>>,
-}
-
-impl Layout {
-    pub fn recursive(&self) -> bool {
-        self.constructors.iter().flatten().any(Option::is_none)
-    }
 }
 
 /// The constructor of `Delta` with custom rules has no counterpart, so this type is known by name.
@@ -46,17 +34,7 @@ pub fn is_bindings(name: &TypeName, args: &[Type]) -> bool {
 }
 
 pub fn layout(definitions: &dyn Definitions, name: &TypeName, args: &Arc<[Type]>) -> Within<Layout> {
-    let Ok(decl) = definitions.type_decl(name) else { return outside(format!("the type {}", name.base)) };
-    if !is_tree(definitions, &decl) {
-        return outside(format!("the type {}, which is recursive through another type", name.base));
-    }
-    let parameters: Vec<Type> = decl.params.iter().cloned().map(Type::Var).collect();
-    let this = Type::Named(name.clone(), parameters.clone().into());
-    let declared = decl.constructors(&parameters);
-    let constructors = declared.iter().zip(decl.constructors(args)).map(|((_, declared), (_, types))| {
-        declared.iter().zip(types).map(|(declared, ty)| (*declared != this).then_some(ty)).collect()
-    });
-    Ok(Layout { constructors: constructors.collect() })
+    Layout::of(definitions, name, args).map_err(Outside)
 }
 
 pub fn ty(definitions: &dyn Definitions, of: &Type) -> Within<Ty> {

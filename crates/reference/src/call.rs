@@ -5,6 +5,7 @@ use crate::error::{Problem, RuntimeError};
 use crate::machine::{internal, Building, Entry, Frame, Link, Machine, Outcome, Registers};
 use crate::operations::Collected;
 use crate::value::{Fields, Value};
+use gradus_core::proved::{LAST_ITERATION, NEXT_ITERATION};
 use gradus_source::Span;
 use std::rc::Rc;
 
@@ -30,6 +31,8 @@ impl Machine<'_> {
         let captured = code.captured();
         let present = fields.len() - captured;
         let missing = code.params - present;
+        // The body of each but the last parameter is a function.
+        self.semantic_steps += count.min(missing - 1) as u64;
         if count < missing {
             let mut values = fields.to_vec();
             values.extend(self.stack.drain(position + 1..));
@@ -140,8 +143,10 @@ impl Machine<'_> {
                     };
                     value = fields.take(0);
                     if tag == 1 {
+                        self.semantic_steps += LAST_ITERATION;
                         continue;
                     }
+                    self.semantic_steps += NEXT_ITERATION;
                     self.stack.push(function.clone());
                     self.stack.push(value);
                     self.frames.push(Frame::Iterate { function, span });

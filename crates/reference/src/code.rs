@@ -100,6 +100,12 @@ impl Elements {
 pub enum Op {
     /// The start of a stretch of code: counts its steps.
     Steps(u32),
+    /// The same in steps of the semantics, which are counted for the premises of the theorems only.
+    SemanticSteps(u32),
+    /// Before a `Switch`: what the constructor on top adds.
+    ConstructorSteps,
+    /// Before a loop: how far down the number of its turns lies, and what each of them adds.
+    TurnSteps(u32, u32),
     Real(f64),
     Int(i64),
     Bool(bool),

@@ -8,7 +8,8 @@
 //!
 //! - *Order.* In `f a b`, first `f`, then `a`, then `b` are evaluated, and then `f` is entered.
 //! - *Steps.* Every evaluated node of core counts one, and besides, every real that a vector-space operation or the
-//!   copying of a shared array touches counts one.
+//!   copying of a shared array touches counts one. (Steps of the semantics that the proofs are about are counted apart, see
+//!   [`Report::semantic_steps`].)
 
 mod call;
 mod code;

@@ -9,6 +9,7 @@ use crate::memory;
 use crate::operations::Collected;
 use crate::options::{Domain, Kink, Kinks, Options, Report};
 use crate::value::{Fields, Value};
+use gradus_core::proved::Steps;
 use gradus_core::{Checked, Definitions, Global, Prim, Symbol, Term};
 use gradus_source::Span;
 use rustc_hash::FxHashMap;
@@ -28,6 +29,8 @@ pub struct Machine<'d> {
     pub(crate) frames: Vec<Frame>,
     pub(crate) lifted: Lifted,
     pub(crate) steps: u64,
+    /// Some of what they are made of is added in any case, all of it for the premises only.
+    pub(crate) semantic_steps: u64,
     /// The count at which to look at the limits again.
     pub(crate) next_look: u64,
     peak: usize,
@@ -144,6 +147,7 @@ impl<'d> Machine<'d> {
             frames: Vec::new(),
             lifted: Lifted::default(),
             steps: 0,
+            semantic_steps: 0,
             next_look: 0,
             peak: 0,
             others: memory::live(),
@@ -167,7 +171,7 @@ impl<'d> Machine<'d> {
     /// The value of a closed term.
     pub fn eval(&mut self, term: &Term) -> Outcome<Value> {
         self.lifted.note_term(term);
-        let number = self.codes.term("the program", term);
+        let number = self.compile("the program", term);
         if self.codes.get(number).params > 0 {
             return Ok(Value::Fun(number, Fields::default()));
         }
@@ -213,7 +217,18 @@ impl<'d> Machine<'d> {
 
     pub fn report(&self) -> Report {
         let peak = self.peak.max(self.memory());
-        Report { steps: self.steps, peak_memory: peak as u64, kinks: self.kinks.clone() }
+        let semantic_steps = (self.codes.checks.premise && !self.codes.outside).then_some(self.semantic_steps);
+        Report { steps: self.steps, semantic_steps, peak_memory: peak as u64, kinks: self.kinks.clone() }
+    }
+
+    /// Code for a closed term.
+    fn compile(&mut self, name: &str, term: &Term) -> u32 {
+        if self.codes.checks.premise {
+            let steps = Steps::of(&*self.definitions, term);
+            self.codes.outside |= steps.is_none();
+            self.codes.steps = steps.unwrap_or_default();
+        }
+        self.codes.term(name, term)
     }
 
     /// Code that is never run: what the registers hold before anything runs.
@@ -333,7 +348,7 @@ impl<'d> Machine<'d> {
         }
         let known = match (&definition.term, &global) {
             (Some(term), _) => {
-                let code = self.codes.term(&name_of(&global), term);
+                let code = self.compile(&name_of(&global), term);
                 if self.codes.get(code).params == 0 {
                     self.globals[index] = Entry::Running;
                     return Ok(Started::Code(code));

@@ -64,6 +64,9 @@ pub struct Kink {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub steps: u64,
+    /// Steps of the semantics that the proofs are about (see [`gradus_core::proved::Steps`]); counted with [`Kinks::Premise`], unless there was code outside
+    /// the proved language.
+    pub semantic_steps: Option<u64>,
     /// In bytes, approximately.
     pub peak_memory: u64,
     /// In the order in which they were met first. Empty unless kinks are counted.

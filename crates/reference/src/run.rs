@@ -6,6 +6,7 @@ use crate::machine::{internal, Entry, Frame, Link, Machine, Outcome, Registers, 
 use crate::operations::Collected;
 use crate::value::{Fields, Value};
 use gradus_core::prim::IntError;
+use gradus_core::proved::EARLIER_CONSTRUCTOR;
 use gradus_core::Prim;
 use gradus_source::Span;
 
@@ -23,6 +24,7 @@ impl Machine<'_> {
                         self.look(registers.code.spans[at])?;
                     }
                 }
+                Op::SemanticSteps(count) => self.semantic_steps += u64::from(count),
                 Op::Real(x) => self.stack.push(Value::Real(x)),
                 Op::Int(i) => self.stack.push(Value::Int(i)),
                 Op::Bool(b) => self.stack.push(Value::Bool(b)),
@@ -257,6 +259,17 @@ impl Machine<'_> {
                         items.push(item).map_err(|problem| RuntimeError::new(problem, span))?;
                     }
                     self.stack.push(items.finish());
+                }
+                Op::ConstructorSteps => {
+                    if let Some(Value::Node(tag, _)) = self.stack.last() {
+                        self.semantic_steps += EARLIER_CONSTRUCTOR * u64::from(*tag);
+                    }
+                }
+                Op::TurnSteps(depth, each) => {
+                    let turns = self.stack.len().checked_sub(depth as usize + 1).and_then(|at| self.stack.get(at));
+                    if let Some(Value::Int(turns)) = turns {
+                        self.semantic_steps += u64::from(each) * u64::try_from(*turns).unwrap_or(0);
+                    }
                 }
                 Op::CheckKink(prim) => {
                     let (args, count) = self.numbers(prim);

@@ -35,17 +35,16 @@ pub fn grad(point: &Point, verify: Option<f64>, certify: bool, options: Options,
     };
     if let Some(certificate) = &certificate {
         let texts = |texts: &[String]| Value::array(texts.iter().map(|text| text.as_str().into()).collect());
-        fields.push((
-            "certificate",
-            Value::record([
-                ("covered", Value::Bool(certificate.covered())),
-                ("theorem", certificate.theorem.unwrap_or("none").into()),
-                ("mode", certificate.mode.map_or("compiled", gradus::Mode::key).into()),
-                ("kinks", Value::Int(certificate.kinks as i64)),
-                ("kinks_at", texts(&certificate.kinks_at)),
-                ("outside", texts(&certificate.outside)),
-            ]),
-        ));
+        let mut facts = vec![
+            ("covered", Value::Bool(certificate.covered())),
+            ("theorem", certificate.theorem.unwrap_or("none").into()),
+            ("mode", certificate.mode.map_or("compiled", gradus::Mode::key).into()),
+        ];
+        facts.extend(certificate.steps.map(|steps| ("steps", Value::Int(steps as i64))));
+        facts.push(("kinks", Value::Int(certificate.kinks as i64)));
+        facts.push(("kinks_at", texts(&certificate.kinks_at)));
+        facts.push(("outside", texts(&certificate.outside)));
+        fields.push(("certificate", Value::record(facts)));
     }
     json_unless_text(&Value::record(fields), output)?;
     super::say_kinks(&derived.kinks(), output)?;

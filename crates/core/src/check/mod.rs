@@ -15,7 +15,7 @@ use crate::traverse::with_stack;
 use crate::*;
 use error::CODE;
 use gradus_source::{Diagnostic, Span};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use terms::Checker;
 
@@ -122,6 +122,16 @@ pub fn check_program(program: &Program) -> Checked<()> {
 /// The type of a term whose free variables have the types of the environment. Verifies the term on the way.
 pub fn type_of(context: &dyn Context, term: &Term, environment: &Environment) -> Checked<Type> {
     Checker::new(context).in_environment(environment.clone()).type_of(term)
+}
+
+/// The type of each part of a term, by its address.
+pub type PartTypes = FxHashMap<*const TermKind, Type>;
+
+/// The types of all parts of a closed term. Verifies the term on the way.
+pub fn part_types(context: &dyn Context, term: &Term) -> Checked<PartTypes> {
+    let mut checker = Checker::new(context).keeping_types();
+    checker.type_of(term)?;
+    Ok(checker.into_types())
 }
 
 /// Whether a type has no function inside. Type variables count as data.

@@ -1,7 +1,7 @@
 //! The rules, one for each form of term.
 
 use super::error::{CheckError, CheckErrorKind};
-use super::{is_data, Checked, Context};
+use super::{is_data, Checked, Context, PartTypes};
 use crate::definitions::Environment;
 use crate::print::type_name;
 use crate::traverse::with_stack;
@@ -20,6 +20,8 @@ pub(super) struct Checker<'a> {
     /// The type variables in scope.
     scope: Vec<TypeVar>,
     decls: FxHashMap<TypeName, Arc<TypeDecl>>,
+    /// The types found so far, if they are asked for.
+    types: Option<PartTypes>,
 }
 
 impl<'a> Checker<'a> {
@@ -31,7 +33,16 @@ impl<'a> Checker<'a> {
             own_group: FxHashSet::default(),
             scope: Vec::new(),
             decls: FxHashMap::default(),
+            types: None,
         }
+    }
+
+    pub fn keeping_types(self) -> Self {
+        Checker { types: Some(PartTypes::default()), ..self }
+    }
+
+    pub fn into_types(self) -> PartTypes {
+        self.types.unwrap_or_default()
     }
 
     pub fn in_environment(self, environment: Environment) -> Self {
@@ -125,7 +136,13 @@ impl<'a> Checker<'a> {
     }
 
     pub fn type_of(&mut self, term: &Term) -> Checked<Type> {
-        with_stack(|| self.type_of_inner(term))
+        with_stack(|| {
+            let ty = self.type_of_inner(term)?;
+            if let Some(types) = &mut self.types {
+                types.insert(Arc::as_ptr(&term.kind), ty.clone());
+            }
+            Ok(ty)
+        })
     }
 
     fn type_of_inner(&mut self, term: &Term) -> Checked<Type> {

@@ -6,6 +6,7 @@ use super::{Codes, Place};
 use crate::code::{Code, Elements, Group, LiftSite, Op};
 use crate::value::Value;
 use gradus_core::prim::Eval;
+use gradus_core::proved::Steps;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Arm, Checked, Literal, Prim, Site, Term, TermKind, Type, Var};
 use gradus_source::Span;
@@ -31,8 +32,9 @@ pub struct Emitter<'a> {
     locations: FxHashMap<Var, Location>,
     /// How many values the frame holds at this point.
     height: u32,
-    /// Nodes in the current stretch of code.
+    /// Nodes in the current stretch of code, and what they are in steps of the semantics.
     steps: u32,
+    semantic_steps: u32,
     ops: Vec<Op>,
     spans: Vec<Span>,
     constants: Vec<Value>,
@@ -53,6 +55,7 @@ impl<'a> Emitter<'a> {
             locations: FxHashMap::default(),
             height: 0,
             steps: 0,
+            semantic_steps: 0,
             ops: Vec::new(),
             spans: Vec::new(),
             constants: Vec::new(),
@@ -122,11 +125,24 @@ impl<'a> Emitter<'a> {
     /// A stretch of code that is run as a whole, with its steps counted at the start.
     fn stretch(&mut self, span: Span, emit: impl FnOnce(&mut Self)) {
         let start = self.ops.len();
+        let premise = self.codes.checks.premise;
         self.op(Op::Steps(0), span);
-        let outer = std::mem::take(&mut self.steps);
+        if premise {
+            self.op(Op::SemanticSteps(0), span);
+        }
+        let outer = (std::mem::take(&mut self.steps), std::mem::take(&mut self.semantic_steps));
         emit(self);
         self.ops[start] = Op::Steps(self.steps);
-        self.steps = outer;
+        if premise {
+            self.ops[start + 1] = Op::SemanticSteps(self.semantic_steps);
+        }
+        (self.steps, self.semantic_steps) = outer;
+    }
+
+    /// Counts nodes of one step each.
+    fn count(&mut self, nodes: usize) {
+        self.steps += nodes as u32;
+        self.semantic_steps += nodes as u32;
     }
 
     fn next_use(&mut self) -> Use {
@@ -202,12 +218,13 @@ impl<'a> Emitter<'a> {
 
     fn term_inner(&mut self, term: &Term, tail: bool) {
         let span = term.span;
-        self.steps += 1;
+        // An application is counted where it is taken apart.
+        if !matches!(&*term.kind, TermKind::App(..)) {
+            self.steps += 1;
+            self.semantic_steps += self.codes.steps.node(term);
+        }
         match &*term.kind {
-            TermKind::App(..) => {
-                self.steps -= 1;
-                return self.apply(term, &[], tail, span);
-            }
+            TermKind::App(..) => return self.apply(term, &[], tail, span),
             TermKind::Let { var, bound, body, .. } => {
                 self.term(bound, false);
                 let bound = self.bind(var, span);
@@ -235,7 +252,7 @@ impl<'a> Emitter<'a> {
             }
             TermKind::Case { scrutinee, arms, default } => {
                 self.term(scrutinee, false);
-                return self.case(arms, default.as_ref(), tail, span);
+                return self.case(term, arms, default.as_ref(), tail);
             }
             TermKind::Prim { prim: Prim::Checkpoint, args, .. } => {
                 args.iter().for_each(|arg| self.term(arg, false));
@@ -310,7 +327,7 @@ impl<'a> Emitter<'a> {
     fn component(&mut self, index: u32, term: &Term, span: Span) {
         match self.plain_slot(term) {
             Some(slot) => {
-                self.steps += 1;
+                self.count(1);
                 let last = self.next_read();
                 self.result(Op::Component(slot, index, last), 0, span);
             }
@@ -324,10 +341,10 @@ impl<'a> Emitter<'a> {
     /// `(fun x -> body) a b` binds `x`; everything else is a call.
     fn apply(&mut self, function: &Term, rest: &[&Term], tail: bool, span: Span) {
         let (head, args) = application(function, rest);
-        self.steps += (args.len() - rest.len()) as u32;
+        self.count(args.len() - rest.len());
         match (&*head.kind, args.split_first()) {
             (TermKind::Lambda(lambda), Some((first, others))) => {
-                self.steps += 1;
+                self.count(1);
                 self.term(first, false);
                 let bound = self.bind(&lambda.param, span);
                 with_stack(|| self.apply(&lambda.body, others, tail, span));
@@ -336,7 +353,9 @@ impl<'a> Emitter<'a> {
             (_, None) => self.term(head, tail),
             (TermKind::Var(var, _), Some(_)) => match self.location(var) {
                 Location::Member(group, index, environment) if group.members[index].arity == args.len() => {
-                    self.steps += 1;
+                    self.count(1);
+                    // The functions that the first arguments lead to, as in `Machine::call`.
+                    self.semantic_steps += args.len() as u32 - 1;
                     self.next_read();
                     self.result(Op::Unit, 0, span);
                     args.iter().for_each(|arg| self.term(arg, false));
@@ -391,10 +410,14 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn case(&mut self, arms: &[Arm], default: Option<&Term>, tail: bool, span: Span) {
+    fn case(&mut self, term: &Term, arms: &[Arm], default: Option<&Term>, tail: bool) {
+        let span = term.span;
         let alone = arms.len() == 1 && default.is_none();
         let switch = self.switches.len();
         if !alone {
+            if self.codes.checks.premise {
+                self.op(Op::ConstructorSteps, span);
+            }
             self.op(Op::Switch(switch as u32), span);
             self.switches.push(Box::default());
         }
@@ -402,10 +425,13 @@ impl<'a> Emitter<'a> {
         let mut targets = vec![u32::MAX; tags + 1];
         let mut ends = Vec::new();
         let height = self.height;
-        for arm in arms {
+        for (number, arm) in arms.iter().enumerate() {
             self.height = height;
             targets[arm.tag] = self.ops.len() as u32;
-            self.stretch(arm.body.span, |this| this.arm(arm, tail, span));
+            self.stretch(arm.body.span, |this| {
+                this.semantic_steps += this.codes.steps.arm(term, number);
+                this.arm(arm, tail, span);
+            });
             if !tail {
                 ends.push(self.ops.len());
                 self.op(Op::Jump(0), span);
@@ -464,6 +490,13 @@ impl<'a> Emitter<'a> {
         if self.codes.checks.domain && info.domain.is_some() && prim != Prim::Sign {
             self.op(Op::CheckDomain(prim), span);
         }
+        match prim {
+            // The number of turns is the first of two or three operands.
+            Prim::Build | Prim::Ifold if premise => {
+                self.op(Op::TurnSteps(count as u32 - 1, Steps::turn(prim, args)), span);
+            }
+            _ => {}
+        }
         let element = || types.first().map_or(Elements::Values, Elements::of);
         let op = match info.eval {
             Eval::Real(f) => Op::Real1(f),
@@ -510,7 +543,7 @@ impl<'a> Emitter<'a> {
         self.term(index, false);
         match self.plain_slot(array) {
             Some(slot) => {
-                self.steps += 1;
+                self.count(1);
                 let last = self.next_read();
                 self.result(Op::GetFrom(slot, last), 1, span);
             }

@@ -7,6 +7,7 @@ mod uses;
 use crate::code::{Code, Group, Member};
 use captures::{captures, chain, Captures};
 use emit::Emitter;
+use gradus_core::proved::Steps;
 use gradus_core::{Global, Lambda, Term, TermKind, Var};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -21,6 +22,10 @@ pub struct Codes {
     pub globals: Vec<Global>,
     global_numbers: FxHashMap<Global, u32>,
     pub checks: Checks,
+    /// The steps of the semantics for the term that is being compiled.
+    pub steps: Steps,
+    /// Whether there was anything that the semantics does not have.
+    pub outside: bool,
 }
 
 /// What the settings of the machine ask code to look for.
@@ -80,6 +85,7 @@ impl Codes {
 
     /// The code of a function with free variables, which it captures.
     pub fn open_function(&mut self, name: &Rc<str>, lambda: &Arc<Lambda>) -> u32 {
+        self.outside = true;
         let term = Term::new(TermKind::Lambda(lambda.clone()), lambda.body.span);
         let (captures, _) = captures(&term);
         self.function(name, lambda, &captures)
@@ -87,6 +93,7 @@ impl Codes {
 
     /// The code of functions that refer to each other.
     pub fn open_group(&mut self, name: &Rc<str>, functions: &[(Var, Arc<Lambda>)]) -> Rc<Group> {
+        self.outside = true;
         let mut table = Captures::default();
         for (_, lambda) in functions {
             table.extend(captures(&Term::new(TermKind::Lambda(lambda.clone()), lambda.body.span)).0);
