@@ -92,8 +92,7 @@ fn smallest(oracle: &mut Oracle, program: &Generated, fault: Fault) -> std::io::
 
 /// What the proved language has.
 fn features() -> Features {
-    let without =
-        [Feature::NestedDerivatives, Feature::VectorSpace, Feature::Iteration, Feature::Checkpoints, Feature::Rules];
+    let without = [Feature::NestedDerivatives, Feature::VectorSpace, Feature::Checkpoints, Feature::Rules];
     without.into_iter().fold(Features::all(), Features::without)
 }
 
@@ -104,6 +103,7 @@ struct Tally {
     steps: u64,
     kinks: u64,
     entries: usize,
+    iterate: usize,
     too_large: usize,
     faults: usize,
     outside: BTreeMap<String, usize>,
@@ -113,12 +113,13 @@ struct Tally {
 impl Tally {
     fn add(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Same { points, steps, kinks, entries } => {
+            Outcome::Same { points, steps, kinks, entries, iterates } => {
                 self.same += 1;
                 self.points += points;
                 self.steps += steps;
                 self.kinks += kinks;
                 self.entries += entries;
+                self.iterate += usize::from(iterates);
             }
             Outcome::Outside(what) => *self.outside.entry(what).or_default() += 1,
             Outcome::TooLarge => self.too_large += 1,
@@ -130,6 +131,7 @@ impl Tally {
         println!("{} programs from seed {first} on: the same derivatives, runs and tapes", self.same);
         let Tally { points, steps, kinks, entries, .. } = self;
         println!("  {points} points, {steps} steps, {kinks} kinks, {entries} tape entries");
+        println!("  {} with `iterate`: the same but for the text of their monadic derivatives", self.iterate);
         println!("  {} too large to be compared", self.too_large);
         for (what, count) in &self.outside {
             println!("  {count} outside the proved language: {what}");

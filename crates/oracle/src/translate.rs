@@ -15,7 +15,7 @@ pub struct Translator<'a> {
     scope: Vec<Option<(Var, Type)>>,
     /// The globals that we are inside of.
     around: Vec<Global>,
-    /// Whether the function of a loop that is a function of the index alone stays inside the loop, where it is computed at each turn.
+    /// Whether the function of `iterate`, and of a loop that is a function of the index alone, stays inside, where it is computed at each turn.
     /// This is the same program with other steps.
     in_place: bool,
 }

@@ -120,17 +120,22 @@ impl Translator<'_> {
             (Prim::Iterate, [step, start]) => {
                 let [from, to] = &types[..] else { return outside("`iterate` without its types") };
                 let (from, to) = (self.ty(from)?, self.ty(to)?);
+                // The argument is 0, itself 1.
+                let body = |step| {
+                    let next = Wire::op("app", [step, Wire::Var(0)]);
+                    let again = Wire::op("app", [Wire::Var(2), Wire::Var(0)]);
+                    Box::new(Wire::case(next, again, Wire::Var(0)))
+                };
+                if self.in_place && matches!(&*step.kind, TermKind::Lambda(_)) {
+                    let step = self.under([None, None], |t| t.wire(step))?;
+                    return Ok(Wire::op("app", [Wire::Fix(from, to, body(step)), self.wire(start)?]));
+                }
                 let step = self.wire(step)?;
                 let f = self.scope.len();
                 let rest = self.under([None], |t| {
                     let start = t.wire(start)?;
-                    // The argument is 0, itself 1.
-                    let body = t.under([None, None], |t| {
-                        let next = Wire::op("app", [t.index(f), Wire::Var(0)]);
-                        let again = Wire::op("app", [Wire::Var(2), Wire::Var(0)]);
-                        Ok(Wire::case(next, again, Wire::Var(0)))
-                    })?;
-                    Ok(Wire::op("app", [Wire::Fix(from, to, Box::new(body)), start]))
+                    let f = t.under([None, None], |t| Ok(t.index(f)))?;
+                    Ok(Wire::op("app", [Wire::Fix(from, to, body(f)), start]))
                 })?;
                 Ok(Wire::bind(step, rest))
             }
