@@ -178,7 +178,7 @@ pub enum Command {
     /// Measure a function and its gradient at a point
     #[command(
         after_help = "Times are those of the fastest run, in nanoseconds. `first_result_ms` goes from the source text to the first gradient, \
-                            `peak_bytes` is the memory that a gradient needs beyond what was in use before."
+                            `peak_bytes` is the memory that a gradient needs beyond what was in use before, `backend` is what ran."
     )]
     Bench {
         #[command(flatten)]
@@ -252,8 +252,8 @@ pub enum Format {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options for every command")]
 pub struct Global {
-    /// What runs the program
-    #[arg(long, global = true, value_parser = ["native", "c", "reference"], default_value = "reference", value_name = "NAME")]
+    /// What runs the program: compiled code, and the evaluator where that does not do (auto), or one of native, c, reference alone
+    #[arg(long, global = true, value_parser = ["auto", "native", "c", "reference"], hide_possible_values = true, default_value = "auto", value_name = "NAME")]
     pub backend: String,
     /// The differentiation mode: forward, vector, continuation, delta, monadic, combinator, trace, tower
     #[arg(long, global = true, value_parser = mode, value_name = "MODE")]
@@ -265,8 +265,8 @@ pub struct Global {
     #[arg(long, global = true, value_parser = ["ieee", "error"], default_value = "ieee", value_name = "WHAT")]
     pub domain: String,
     /// Stop a program that needs more memory: 500M, 2G
-    #[arg(long, global = true, value_parser = size, value_name = "SIZE")]
-    pub max_memory: Option<u64>,
+    #[arg(long, global = true, value_parser = size, default_value = "8G", value_name = "SIZE")]
+    pub max_memory: u64,
     /// Stop a program after so many steps
     #[arg(long, global = true, value_parser = count, value_name = "N")]
     pub max_steps: Option<u64>,
@@ -284,7 +284,8 @@ impl Global {
             backend: match self.backend.as_str() {
                 "native" => Backend::Native,
                 "c" => Backend::C,
-                _ => Backend::Reference,
+                "reference" => Backend::Reference,
+                _ => Backend::Auto,
             },
             mode: self.ad,
             kinks: match self.kinks.as_str() {
@@ -293,7 +294,7 @@ impl Global {
                 _ => Kinks::Ignore,
             },
             domain: if self.domain == "error" { Domain::Error } else { Domain::Ieee },
-            max_memory: self.max_memory,
+            max_memory: Some(self.max_memory),
             max_steps: self.max_steps,
             threads: self.threads,
             optimise: false,

@@ -37,7 +37,7 @@ fn line(from: &mut impl BufRead) -> String {
 #[test]
 fn a_run_stops_with_a_message_and_keeps_what_it_printed() {
     let folder = Folder::new("interrupt").with("forever.gr", FOREVER);
-    for backend in ["reference", "native", "c"] {
+    for backend in ["auto", "reference", "native", "c"] {
         let mut child = start(&folder, &["run", "forever.gr", "--backend", backend]);
         let mut out = BufReader::new(child.stdout.take().expect("standard output"));
         assert_eq!((line(&mut out), line(&mut out)), ("1.5\n".to_string(), "2.5\n".to_string()));

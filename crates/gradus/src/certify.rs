@@ -1,6 +1,5 @@
 //! Whether a theorem of `proofs/` covers a derivative at a point: its premises are checked, which is a matter of running the program once.
 
-use crate::engine::Engine;
 use crate::function::{Argument, Function};
 use crate::options::{Backend, Kinks, Options};
 use crate::{pipeline, Error};
@@ -63,13 +62,16 @@ impl Function {
     ///
     /// ```
     /// # fn main() -> Result<(), gradus::Error> {
-    /// let program = gradus::Program::from_source("f.gr", "let f x = if x < 1.0 then x * x else 1.0")?;
+    /// use gradus::{Argument, Backend, Options, Program};
+    /// // The theorems are about the evaluator's derivatives.
+    /// let options = Options { backend: Backend::Reference, ..Options::default() };
+    /// let program = Program::from_source("f.gr", "let f x = if x < 1.0 then x * x else 1.0")?.with_options(options);
     /// let f = program.function("f")?;
-    /// let certificate = f.certify(&[gradus::Argument::Value(&0.5.into())])?;
+    /// let certificate = f.certify(&[Argument::Value(&0.5.into())])?;
     /// assert!(certificate.covered());
     /// // `if`, `<`, `x`, `1.0` and `*`, `x`, `x`
     /// assert_eq!(certificate.steps, Some(7));
-    /// assert_eq!(f.certify(&[gradus::Argument::Value(&1.0.into())])?.kinks, 1);
+    /// assert_eq!(f.certify(&[Argument::Value(&1.0.into())])?.kinks, 1);
     /// # Ok(())
     /// # }
     /// ```
@@ -85,10 +87,7 @@ impl Function {
         };
         let function = self.within(&self.program().clone().with_options(options.clone()));
         function.apply(arguments)?;
-        let report = function.with_engine(|engine| match engine {
-            Engine::Reference(evaluator) => Ok(evaluator.report()),
-            Engine::Compiled(_) => gradus_source::bug!("the reference evaluator was asked for"),
-        })?;
+        let report = function.with_engine(|engine| Ok(engine.evaluator()?.report()))?;
         let definitions = pipeline::definitions(pipeline::link(self.program().core(), &options));
         let named = arguments.iter().filter_map(|argument| match argument {
             Argument::Defined(name) => Some(name.clone()),
@@ -103,7 +102,7 @@ impl Function {
             outside.extend(contents.reached.iter().filter_map(|global| self.custom_derivative(global)));
         }
         let kinks = report.kinks;
-        let mode = (!given.backend.compiles()).then(|| given.mode.unwrap_or(Mode::Monadic));
+        let mode = (!given.compiles()).then(|| given.mode.unwrap_or(Mode::Monadic));
         Ok(Certificate {
             mode,
             theorem: mode.and_then(proved::theorem),

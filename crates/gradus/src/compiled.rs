@@ -2,17 +2,19 @@
 
 mod values;
 
+use crate::constants::Constants;
 use crate::error::DriverError;
 use crate::evaluate::Input;
 use crate::function::Argument;
-use crate::options::{Domain, Kinks, Options};
+use crate::options::{Backend, Options};
 use crate::pipeline;
 use crate::program::DataValues;
 use crate::{Error, Program, Value};
 use gradus_core::build::At;
 use gradus_core::{Global, Symbol, Term, Type, Var};
+use gradus_native::flow::Failure;
 use gradus_native::lower::Signature;
-use gradus_native::{Call, Entry, Executable, Layout, Limits};
+use gradus_native::{Call, Entry, Executable, Layout, Limits, RunError};
 use gradus_source::Diagnostic;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -21,14 +23,53 @@ use std::sync::Arc;
 /// A program that runs as machine code.
 pub struct Compiled {
     program: Program,
+    constants: Constants,
+    /// What comes from files.
     data: DataValues,
-    /// Of the program's items, all compiled together.
-    items: Option<Vec<Result<Rc<Code>, Error>>>,
-    functions: FxHashMap<Key, Result<Rc<Code>, Error>>,
+    /// The constants that have been computed.
+    computed: FxHashMap<Symbol, Value>,
+    codes: FxHashMap<Key, Made>,
 }
 
-/// A definition, applied to other definitions where the call says so.
-type Key = (Symbol, Vec<Option<Symbol>>);
+/// What code was made for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    /// By number.
+    Item(usize),
+    Constant(Symbol),
+    /// A definition, applied to other definitions where the call says so.
+    Applied(Symbol, Vec<Option<Symbol>>),
+}
+
+pub type Made = Result<Rc<Code>, Rc<NotCompiled>>;
+
+/// A term without code.
+pub struct NotCompiled {
+    pub reason: Error,
+    /// The constants that it needs, in the order in which they can be computed.
+    pub needs: Vec<Symbol>,
+}
+
+/// Why compiled code gave no value.
+pub enum Stopped {
+    /// There is none.
+    NotCompiled(Rc<NotCompiled>),
+    /// It needs what compiled code does not have.
+    Beyond(Error),
+    /// The program failed.
+    Failed(Error),
+    /// A limit was met, or the run was interrupted.
+    Ended(Error),
+}
+
+impl Stopped {
+    pub fn into_error(self) -> Error {
+        match self {
+            Stopped::NotCompiled(not) => not.reason.clone(),
+            Stopped::Beyond(error) | Stopped::Failed(error) | Stopped::Ended(error) => error,
+        }
+    }
+}
 
 /// An entry point with what is needed to call it.
 pub struct Code {
@@ -42,76 +83,65 @@ pub struct Code {
 impl Compiled {
     /// Loads the program's data. What compiled code cannot do is refused here.
     pub fn new(program: &Program) -> Result<Self, Error> {
-        if let Some(option) = not_compiled(program.options()) {
+        if let Some(option) = program.options().only_reference() {
             return Err(program.error(DriverError::OnlyReference { option }));
         }
-        let data = program.data()?;
-        Ok(Compiled { program: program.clone(), data, items: None, functions: FxHashMap::default() })
+        let (data, constants) = (program.data()?, Constants::new(program.core()));
+        let (computed, codes) = (FxHashMap::default(), FxHashMap::default());
+        Ok(Compiled { program: program.clone(), constants, data, computed, codes })
     }
 
-    /// The value of an item of the program. All items are compiled when the first is asked for.
-    pub fn item(&mut self, number: usize) -> Result<Value, Error> {
-        let core = self.program.core().clone();
-        let Some(item) = core.items.get(number) else { gradus_source::bug!("no item {number}") };
-        if matches!(item.ty, Type::Fun(_)) {
-            return Ok(Value::Function);
+    /// What makes the code.
+    pub fn backend(&self) -> Backend {
+        match self.program.options().backend {
+            Backend::C => Backend::C,
+            Backend::Auto | Backend::Native | Backend::Reference => Backend::Native,
         }
-        if self.items.is_none() {
-            self.prepare(&[]);
+    }
+
+    /// The code of an item of the program. With the first one, all that follow are compiled.
+    pub fn item(&mut self, number: usize) -> Made {
+        if !self.codes.contains_key(&Key::Item(number)) {
+            self.prepare(number, &[]);
         }
-        let code = match self.items.as_ref().and_then(|items| items.get(number)) {
-            Some(code) => code.clone()?,
+        match self.codes.get(&Key::Item(number)) {
+            Some(made) => made.clone(),
             None => gradus_source::bug!("item {number} was not compiled"),
-        };
-        self.run(&code, &[], &item.ty)
+        }
     }
 
-    /// Compiles all items of the program together with some definitions that are no functions, given with their types: one run of the compiler.
-    pub fn prepare(&mut self, definitions: &[(Symbol, Type)]) {
+    /// Compiles the items of the program from a number on, some definitions that are no functions, and the constants that these need: one run of the
+    /// compiler.
+    pub fn prepare(&mut self, first: usize, definitions: &[(Symbol, Type)]) {
         let core = self.program.core().clone();
-        let item = |(i, item): (usize, &gradus_core::Item)| entry(&format!("item_{i}"), &item.term, &item.ty);
-        let mut entries: Vec<Entry> = core.items.iter().enumerate().map(item).collect();
+        let mut wanted: Vec<(Key, Entry)> = Vec::new();
+        for (number, item) in core.items.iter().enumerate().skip(first) {
+            wanted.push((Key::Item(number), entry(&format!("item_{number}"), &item.term, &item.ty)));
+        }
         for (name, ty) in definitions {
-            let global = Global::Source { name: name.clone(), types: Arc::from([]) };
-            entries.push(entry(name, &At(self.program.definition_span(name)).global(global), ty));
+            wanted.push((Key::Applied(name.clone(), Vec::new()), entry(name, &self.value_of(name), ty)));
         }
-        let mut made = self.compile(&entries);
-        for ((name, _), code) in definitions.iter().zip(made.split_off(core.items.len())) {
-            self.functions.insert((name.clone(), Vec::new()), code);
-        }
-        self.items = Some(made);
+        self.compile_all(wanted);
     }
 
-    /// The value of a closed term.
-    pub fn term(&mut self, term: &Term, ty: &Type) -> Result<Value, Error> {
-        let code = self.compile_one(entry("term", term, ty))?;
-        self.run(&code, &[], ty)
-    }
-
-    /// A definition applied to arguments; without arguments, its value.
-    pub fn apply(&mut self, definition: &Symbol, inputs: &[Input], result: &Type) -> Result<Value, Error> {
-        let code = self.function(definition, inputs, result)?;
-        self.run(&code, inputs, result)
-    }
-
-    /// Whether this call has been compiled already.
-    pub fn knows(&self, definition: &Symbol, inputs: &[Input]) -> bool {
-        self.functions.contains_key(&key(definition, inputs))
+    /// The code of a closed term.
+    pub fn term(&self, term: &Term, ty: &Type) -> Made {
+        self.compile_one(entry("term", term, ty))
     }
 
     /// The code of a definition applied to arguments. Arguments that are definitions themselves become part of the code.
-    pub fn function(&mut self, definition: &Symbol, inputs: &[Input], result: &Type) -> Result<Rc<Code>, Error> {
-        let key = key(definition, inputs);
-        if let Some(code) = self.functions.get(&key) {
-            return code.clone();
+    pub fn function(&mut self, definition: &Symbol, inputs: &[Input], result: &Type) -> Made {
+        let known = known_arguments(inputs);
+        let key = Key::Applied(definition.clone(), known.clone());
+        if let Some(made) = self.codes.get(&key) {
+            return made.clone();
         }
         let at = At(self.program.definition_span(definition));
-        let global = |name: &Symbol| at.global(Global::Source { name: name.clone(), types: Arc::from([]) });
         let mut params: Vec<(Var, Type)> = Vec::new();
         let mut arguments = Vec::new();
-        for (i, (input, known)) in inputs.iter().zip(&key.1).enumerate() {
+        for (i, (input, known)) in inputs.iter().zip(&known).enumerate() {
             arguments.push(match known {
-                Some(name) => global(name),
+                Some(name) => at.global(global(name)),
                 None => {
                     let var = Var::fresh(format!("x{i}"));
                     let term = at.var(&var);
@@ -121,45 +151,111 @@ impl Compiled {
             });
         }
         let types: Vec<Type> = params.iter().map(|(_, ty)| ty.clone()).collect();
-        let term = at.lambdas(&params, at.apps(global(definition), arguments));
-        let code = self.compile_one(entry(definition, &term, &Type::funs(types, result.clone())));
-        self.functions.insert(key, code.clone());
-        code
+        let term = at.lambdas(&params, at.apps(self.value_of(definition), arguments));
+        self.compile_all(vec![(key.clone(), entry(definition, &term, &Type::funs(types, result.clone())))]);
+        match self.codes.get(&key) {
+            Some(made) => made.clone(),
+            None => gradus_source::bug!("`{definition}` was not compiled"),
+        }
     }
 
-    fn compile_one(&self, entry: Entry) -> Result<Rc<Code>, Error> {
+    /// Whether this call has been compiled already.
+    pub fn knows(&self, definition: &Symbol, inputs: &[Input]) -> bool {
+        self.codes.contains_key(&Key::Applied(definition.clone(), known_arguments(inputs)))
+    }
+
+    /// A definition, written out if it is a constant.
+    fn value_of(&self, name: &Symbol) -> Term {
+        match self.constants.get(name) {
+            Some(constant) => constant.term.clone(),
+            None => At(self.program.definition_span(name)).global(global(name)),
+        }
+    }
+
+    /// The constants that code needs and that have not been computed.
+    pub fn missing(&self, code: &Code) -> Vec<Symbol> {
+        let names = code.data.iter().map(|(name, _)| name);
+        names.filter(|name| self.is_missing(name)).cloned().collect()
+    }
+
+    pub fn is_missing(&self, name: &Symbol) -> bool {
+        self.constants.get(name).is_some() && !self.computed.contains_key(name)
+    }
+
+    /// The code of a constant, and its type.
+    pub fn constant(&mut self, name: &Symbol) -> (Made, Type) {
+        let Some(constant) = self.constants.get(name).cloned() else { gradus_source::bug!("`{name}` is no constant") };
+        let key = Key::Constant(name.clone());
+        let made = match self.codes.get(&key) {
+            Some(made) => made.clone(),
+            None => self.compile_one(entry(name, &constant.term, &constant.ty)),
+        };
+        self.codes.insert(key, made.clone());
+        (made, constant.ty)
+    }
+
+    pub fn set_constant(&mut self, name: &Symbol, value: Value) {
+        self.computed.insert(name.clone(), value);
+    }
+
+    /// The constants that have been computed, with their types.
+    pub fn computed(&self) -> impl Iterator<Item = (&Symbol, &Type, &Value)> {
+        self.computed.iter().filter_map(|(name, value)| Some((name, &self.constants.get(name)?.ty, value)))
+    }
+
+    /// Compiles terms together with the constants that they need, and keeps the code.
+    fn compile_all(&mut self, mut wanted: Vec<(Key, Entry)>) {
+        let mut constants: Vec<Symbol> = Vec::new();
+        for (_, entry) in &wanted {
+            constants.extend(self.constants.needed_by(&entry.term));
+        }
+        for name in constants {
+            let key = Key::Constant(name.clone());
+            let known = self.codes.contains_key(&key) || wanted.iter().any(|(other, _)| *other == key);
+            if let Some(constant) = self.constants.get(&name).filter(|_| !known) {
+                wanted.push((key, entry(&name, &constant.term, &constant.ty)));
+            }
+        }
+        let (keys, entries): (Vec<Key>, Vec<Entry>) = wanted.into_iter().unzip();
+        self.codes.extend(keys.into_iter().zip(self.compile(&entries)));
+    }
+
+    fn compile_one(&self, entry: Entry) -> Made {
         match self.compile(&[entry]).pop() {
-            Some(code) => code,
+            Some(made) => made,
             None => gradus_source::bug!("an entry was lost"),
         }
     }
 
     /// Compiles terms together; one that is refused does not keep the others from being compiled.
-    fn compile(&self, entries: &[Entry]) -> Vec<Result<Rc<Code>, Error>> {
-        let core = self.program.core();
+    fn compile(&self, entries: &[Entry]) -> Vec<Made> {
+        let core = self.constants.core();
         let lowered = pipeline::lower(core, entries);
         let ids: Vec<_> = lowered.entries.iter().flatten().map(|(id, _)| *id).collect();
-        let executable = pipeline::code(&lowered.module, &ids, self.program.options().backend).map(Rc::new);
-        let refused = |diagnostic: &Diagnostic| self.program.errors(vec![diagnostic.clone()]);
+        let executable = pipeline::code(&lowered.module, &ids, self.backend()).map(Rc::new);
         let mut place = 0..;
-        let made = lowered.entries.into_iter().map(|entry| {
-            let (_, signature) = entry.map_err(|diagnostic| refused(&diagnostic))?;
-            let number = place.next();
-            let executable = executable.clone().map_err(|diagnostic| refused(&diagnostic))?;
-            let code = Code::new(executable, number.unwrap_or(0), &signature, core);
-            code.map(Rc::new).map_err(|diagnostic| refused(&diagnostic))
+        let made = lowered.entries.into_iter().zip(entries).map(|(lowered, entry)| {
+            let code = lowered.and_then(|(_, signature)| {
+                let number = place.next();
+                Code::new(executable.clone()?, number.unwrap_or(0), &signature, core)
+            });
+            code.map(Rc::new).map_err(|refusal| {
+                let reason = self.program.errors(vec![*refusal]);
+                Rc::new(NotCompiled { reason, needs: self.constants.needed_by(&entry.term) })
+            })
         });
         made.collect()
     }
 
-    fn run(&self, code: &Code, inputs: &[Input], result: &Type) -> Result<Value, Error> {
+    /// What code gives. The constants that it needs are there.
+    pub fn run(&self, code: &Code, inputs: &[Input], result: &Type) -> Result<Value, Stopped> {
         let mut call = self.call(code, inputs)?;
         self.run_call(&mut call)?;
         Ok(self.result(code, &call, result))
     }
 
     /// Code with arguments, ready to run. Blocks of reals are borrowed, other structures flattened.
-    pub fn call<'a>(&'a self, code: &Code, inputs: &[Input<'a>]) -> Result<Call<'a>, Error> {
+    pub fn call<'a>(&'a self, code: &Code, inputs: &[Input<'a>]) -> Result<Call<'a>, Stopped> {
         let schema = self.program.schema();
         let mut leaves = Vec::new();
         let mut layouts = code.params.iter();
@@ -177,9 +273,11 @@ impl Compiled {
             }
         }
         for (name, layout) in &code.data {
-            match self.data.iter().find(|(known, _, _)| known == name) {
-                Some((_, ty, value)) => values::flatten(value, ty, layout, &schema, &mut leaves),
-                None => gradus_source::bug!("the data `{name}` was not loaded"),
+            let loaded = self.data.iter().find(|(known, _, _)| known == name).map(|(_, ty, value)| (ty, value));
+            let computed = || Some((&self.constants.get(name)?.ty, self.computed.get(name)?));
+            match loaded.or_else(computed) {
+                Some((ty, value)) => values::flatten(value, ty, layout, &schema, &mut leaves),
+                None => gradus_source::bug!("there is no value of `{name}`"),
             }
         }
         let mut call = Call::new(code.executable.clone(), code.entry, leaves).map_err(|error| self.stopped(&error))?;
@@ -189,7 +287,7 @@ impl Compiled {
         Ok(call)
     }
 
-    pub fn run_call(&self, call: &mut Call) -> Result<(), Error> {
+    pub fn run_call(&self, call: &mut Call) -> Result<(), Stopped> {
         call.run().map_err(|error| self.stopped(&error))
     }
 
@@ -198,8 +296,14 @@ impl Compiled {
         values::unflatten(call.results(), ty, &code.result, &self.program.schema())
     }
 
-    fn stopped(&self, error: &gradus_native::RunError) -> Error {
-        self.program.errors(vec![error.diagnostic()])
+    fn stopped(&self, error: &RunError) -> Stopped {
+        let said = self.program.errors(vec![error.diagnostic()]);
+        match error {
+            RunError::Failed(site) if site.failure == Failure::Order => Stopped::Beyond(said),
+            RunError::Arguments { .. } => Stopped::Beyond(said),
+            RunError::Failed(_) | RunError::TooDeep { .. } => Stopped::Failed(said),
+            RunError::Memory { .. } | RunError::Steps { .. } | RunError::Interrupted { .. } => Stopped::Ended(said),
+        }
     }
 }
 
@@ -230,25 +334,19 @@ impl Code {
     }
 }
 
-fn key(definition: &Symbol, inputs: &[Input]) -> Key {
+fn global(name: &Symbol) -> Global {
+    Global::Source { name: name.clone(), types: Arc::from([]) }
+}
+
+/// The arguments that are definitions.
+fn known_arguments(inputs: &[Input]) -> Vec<Option<Symbol>> {
     let known = |input: &Input| match input.argument {
         Argument::Defined(name) => Some(name.clone()),
         Argument::Value(_) | Argument::Reals(_) => None,
     };
-    (definition.clone(), inputs.iter().map(known).collect())
+    inputs.iter().map(known).collect()
 }
 
 fn entry(name: &str, term: &Term, ty: &Type) -> Entry {
     Entry { name: name.into(), term: term.clone(), ty: ty.clone() }
-}
-
-/// The option that only the reference evaluator heeds, if one is set.
-fn not_compiled(options: &Options) -> Option<&'static str> {
-    let Options { mode, kinks, domain, .. } = options;
-    match (mode, kinks, domain) {
-        (Some(_), ..) => Some("--ad"),
-        (_, Kinks::Warn | Kinks::Error | Kinks::Premise, _) => Some("--kinks"),
-        (_, _, Domain::Error) => Some("--domain=error"),
-        (None, Kinks::Ignore, Domain::Ieee) => None,
-    }
 }

@@ -156,6 +156,11 @@ pub enum DriverError {
     OnlyReference {
         option: &'static str,
     },
+    /// A value of the top level, through a derivative rule.
+    DependsOnItself {
+        name: Symbol,
+        span: Span,
+    },
     /// What is printed is the derivative of a function of one parameter.
     NotOneParameter {
         name: String,
@@ -288,6 +293,10 @@ impl DriverError {
             DriverError::UntestedRule { function, rule, reason, span } => {
                 Diagnostic::warning("W0511", format!("the {rule} rule of `{function}` could not be tested"))
                     .label(*span, reason.clone())
+            }
+            DriverError::DependsOnItself { name, span } => {
+                Diagnostic::error("E0615", format!("the value of `{name}` depends on itself"))
+                    .label(*span, "needed to compute it")
             }
             DriverError::OnlyReference { option } => {
                 Diagnostic::error("E0810", format!("compiled code knows no {option}"))

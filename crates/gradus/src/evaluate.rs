@@ -1,5 +1,6 @@
 //! The driver's side of the reference evaluator: the linked program on a machine, with its data, and values on their way in and out.
 
+use crate::constants;
 use crate::error::DriverError;
 use crate::function::{Argument, ArrayView};
 use crate::pipeline;
@@ -34,11 +35,18 @@ pub struct Input<'a> {
 impl Evaluator {
     /// Links the program and loads its data.
     pub fn new(program: &Program) -> Result<Self, Error> {
+        Evaluator::knowing(program, &[])
+    }
+
+    /// The same for a program of which some values have been computed already.
+    pub(crate) fn knowing(program: &Program, known: &[(&Symbol, &Type, &Value)]) -> Result<Self, Error> {
         let data = program.data()?;
-        let linked = pipeline::link(program.core(), program.options());
+        let core = constants::with_data(program.core(), known.iter().map(|(name, ..)| *name));
+        let linked = pipeline::link(&core, program.options());
         let mut machine = pipeline::machine(linked.clone(), program.options());
         let schema = program.schema();
-        for (name, ty, value) in data.iter() {
+        let loaded = data.iter().map(|(name, ty, value)| (name, ty, value));
+        for (name, ty, value) in loaded.chain(known.iter().copied()) {
             machine.set_data(name, to_held(value, ty, &schema));
         }
         Ok(Evaluator { program: program.clone(), linked, machine })

@@ -143,16 +143,18 @@ impl Function {
         self.apply(&arguments)
     }
 
-    /// Applies a function whose parameters and result are all `real[]`, without copying: each vector is handed over to the evaluator, and the
-    /// vector that comes back is the evaluator's own. What is not a function of vectors is an error.
+    /// Applies a function whose parameters and result are all `real[]`. Compiled code reads the vectors where they are and only its result is
+    /// copied; the reference evaluator copies nothing: each vector is handed over to it, and the vector that comes back is its own. What is
+    /// not a function of vectors is an error.
     ///
     /// ```
     /// # fn main() -> Result<(), gradus::Error> {
     /// let program = gradus::Program::from_source("twice.gr", "let twice (a : real[]) = map (fun x -> 2.0 * x) a")?;
     /// assert_eq!(program.function("twice")?.call_vectors(vec![vec![1.0, 2.5]])?, [2.0, 5.0]);
     ///
-    /// // The first number is replaced in place: the vector is still where it was.
-    /// let program = gradus::Program::from_source("reset.gr", "let reset (a : real[]) = set a 0 0.0")?;
+    /// // The evaluator replaces the first number in place: the vector is still where it was.
+    /// let options = gradus::Options { backend: gradus::Backend::Reference, ..Default::default() };
+    /// let program = gradus::Program::from_source("reset.gr", "let reset (a : real[]) = set a 0 0.0")?.with_options(options);
     /// let vector = vec![1.0, 2.5];
     /// let place = vector.as_ptr();
     /// let changed = program.function("reset")?.call_vectors(vec![vector])?;

@@ -1,6 +1,6 @@
 //! A compiled function of reals for those who call it very often: no conversion, and no memory for numbers.
 
-use crate::engine::Engine;
+use crate::compiled::Stopped;
 use crate::error::DriverError;
 use crate::evaluate::Input;
 use crate::function::Argument;
@@ -17,14 +17,13 @@ pub struct Kernel {
 
 impl Function {
     /// The function as compiled code that takes its reals in one row and gives its results in one row. The example says which sizes arrays
-    /// have. Parameters and results may be reals, arrays of reals, and tuples and records of these; the backend must be a compiled one.
+    /// have. Parameters and results may be reals, arrays of reals, and tuples and records of these; the backend must not be the evaluator.
     ///
     /// ```
     /// # fn main() -> Result<(), gradus::Error> {
-    /// use gradus::{Backend, Options, Program, Value};
+    /// use gradus::{Program, Value};
     /// let text = "let rosenbrock (x, y) = (1.0 - x) ^ 2 + 100.0 * (y - x ^ 2) ^ 2";
-    /// let options = Options { backend: Backend::C, ..Options::default() };
-    /// let program = Program::from_source("rosenbrock.gr", text)?.with_options(options);
+    /// let program = Program::from_source("rosenbrock.gr", text)?;
     /// let gradient = program.function("rosenbrock")?.value_and_grad(0)?;
     /// let mut kernel = gradient.kernel(&[Value::tuple([0.0.into(), 0.0.into()])])?;
     /// let mut out = [0.0; 3];
@@ -39,16 +38,17 @@ impl Function {
         let inputs: Vec<Input> =
             arguments.iter().zip(self.params()).map(|(argument, ty)| Input { argument, ty }).collect();
         self.with_engine(|engine| {
-            let Engine::Compiled(compiled) = engine else {
+            let made = engine.code(|compiled| compiled.function(self.definition(), &inputs, self.result()));
+            let Some(made) = made else {
                 return Err(self.unsuitable("the reference evaluator compiles nothing"));
             };
-            let code = compiled.function(self.definition(), &inputs, self.result())?;
+            let (compiled, code) = made?;
             let Some(arguments) = code.leaves_of_reals() else {
                 return Err(
                     self.unsuitable("only reals, arrays of reals, and tuples and records of these stand in a row")
                 );
             };
-            let call = compiled.call(&code, &inputs)?.into_owned();
+            let call = compiled.call(&code, &inputs).map_err(Stopped::into_error)?.into_owned();
             Ok(Kernel { program: self.program().clone(), call, arguments })
         })
     }

@@ -19,11 +19,13 @@
 //! - [`Function`] has a type and is called with [`Value`]s, with Rust values through serde ([`Function::call_with`]), or with
 //!   blocks of reals ([`ArrayView`]).
 //! - [`Error`] carries diagnostics with stable codes and places.
+//! - [`Backend`] says what runs: compiled code unless told otherwise, with an evaluator behind it.
 //! - [`pipeline`] is the list of the passes.
 
 mod build;
 mod certify;
 mod compiled;
+mod constants;
 pub mod convert;
 pub mod data;
 mod derivative;

@@ -1,11 +1,11 @@
 //! How long a function takes: runs of the function alone, without what goes before and after.
 
-use crate::compiled::Compiled;
-use crate::engine::Engine;
+use crate::compiled::{Code, Compiled};
 use crate::evaluate::{Evaluator, Input};
 use crate::function::Argument;
-use crate::{Error, Function, Value};
+use crate::{Backend, Error, Function, Value};
 use gradus_runtime::clock::cpu_time;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How often to run: until there were so many runs, and they took so long together.
@@ -24,6 +24,8 @@ pub struct Measured {
     pub runs: Vec<Duration>,
     /// The processor's time for the cheapest run, on the calling thread alone, where it is known: other work on the machine does not count in it.
     pub cpu: Option<Duration>,
+    /// What ran it: never [`Backend::Auto`].
+    pub backend: Backend,
 }
 
 impl Measured {
@@ -38,12 +40,13 @@ impl Function {
     ///
     /// ```
     /// # fn main() -> Result<(), gradus::Error> {
-    /// use gradus::{Argument, Program, Repeat, Value};
+    /// use gradus::{Argument, Backend, Program, Repeat, Value};
     /// let program = Program::from_source("twice.gr", "let twice x = 2.0 * x")?;
     /// let three = Value::Real(3.0);
     /// let repeat = Repeat { min_runs: 5, min_seconds: 0.0 };
     /// let measured = program.function("twice")?.measure(&[Argument::Value(&three)], repeat)?;
     /// assert_eq!((measured.value, measured.runs.len()), (Value::Real(6.0), 5));
+    /// assert_eq!(measured.backend, Backend::Native);
     /// # Ok(())
     /// # }
     /// ```
@@ -51,33 +54,26 @@ impl Function {
         self.check_call(arguments)?;
         let inputs: Vec<Input> =
             arguments.iter().zip(self.params()).map(|(argument, ty)| Input { argument, ty }).collect();
-        self.with_engine(|engine| match engine {
-            Engine::Reference(evaluator) => self.measure_evaluation(evaluator, &inputs, repeat),
-            Engine::Compiled(compiled) => self.measure_code(compiled, &inputs, repeat),
-        })
-    }
-
-    fn measure_evaluation(
-        &self,
-        evaluator: &mut Evaluator,
-        inputs: &[Input],
-        repeat: Repeat,
-    ) -> Result<Measured, Error> {
-        let prepared = evaluator.prepare(self.definition(), inputs)?;
-        let (held, times) = repeat.times(|| evaluator.run(prepared.clone()))?;
-        let value = evaluator.plain(&held, self.result());
-        Ok(Measured { value, compilation: Duration::ZERO, runs: times.runs, cpu: times.cpu })
-    }
-
-    fn measure_code(&self, compiled: &mut Compiled, inputs: &[Input], repeat: Repeat) -> Result<Measured, Error> {
-        let known = compiled.knows(self.definition(), inputs);
-        let began = Instant::now();
-        let code = compiled.function(self.definition(), inputs, self.result())?;
-        let compilation = if known { Duration::ZERO } else { began.elapsed() };
-        let mut call = compiled.call(&code, inputs)?;
-        let ((), times) = repeat.times(|| compiled.run_call(&mut call))?;
-        let value = compiled.result(&code, &call, self.result());
-        Ok(Measured { value, compilation, runs: times.runs, cpu: times.cpu })
+        let compilation = Cell::new(Duration::ZERO);
+        let code = |compiled: &mut Compiled| {
+            let known = compiled.knows(self.definition(), &inputs);
+            let began = Instant::now();
+            let made = compiled.function(self.definition(), &inputs, self.result());
+            compilation.set(if known { Duration::ZERO } else { began.elapsed() });
+            made
+        };
+        let run = |compiled: &Compiled, code: &Code| {
+            let mut call = compiled.call(code, &inputs)?;
+            let ((), times) = repeat.times(|| compiled.run_call(&mut call))?;
+            Ok((compiled.result(code, &call, self.result()), times, compiled.backend()))
+        };
+        let evaluate = |evaluator: &mut Evaluator| {
+            let prepared = evaluator.prepare(self.definition(), &inputs)?;
+            let (held, times) = repeat.times(|| evaluator.run(prepared.clone()))?;
+            Ok((evaluator.plain(&held, self.result()), times, Backend::Reference))
+        };
+        let (value, Times { runs, cpu }, backend) = self.with_engine(|engine| engine.run(code, run, evaluate))?;
+        Ok(Measured { value, compilation: compilation.get(), runs, cpu, backend })
     }
 
     /// The least time that a run takes, in nanoseconds, from as many as fit in `seconds`. Short functions are run in batches, so that looking at
@@ -86,21 +82,20 @@ impl Function {
         self.check_call(arguments)?;
         let inputs: Vec<Input> =
             arguments.iter().zip(self.params()).map(|(argument, ty)| Input { argument, ty }).collect();
-        self.with_engine(|engine| match engine {
-            Engine::Reference(evaluator) => {
-                let prepared = evaluator.prepare(self.definition(), &inputs)?;
-                least_time(seconds, || evaluator.run(prepared.clone()).map(|_| ()))
-            }
-            Engine::Compiled(compiled) => {
-                let code = compiled.function(self.definition(), &inputs, self.result())?;
-                let mut call = compiled.call(&code, &inputs)?;
-                least_time(seconds, || compiled.run_call(&mut call))
-            }
-        })
+        let code = |compiled: &mut Compiled| compiled.function(self.definition(), &inputs, self.result());
+        let run = |compiled: &Compiled, code: &Code| {
+            let mut call = compiled.call(code, &inputs)?;
+            least_time(seconds, || compiled.run_call(&mut call))
+        };
+        let evaluate = |evaluator: &mut Evaluator| {
+            let prepared = evaluator.prepare(self.definition(), &inputs)?;
+            least_time(seconds, || evaluator.run(prepared.clone()).map(|_| ()))
+        };
+        self.with_engine(|engine| engine.run(code, run, evaluate))
     }
 }
 
-fn least_time(seconds: f64, mut work: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
+fn least_time<E>(seconds: f64, mut work: impl FnMut() -> Result<(), E>) -> Result<f64, E> {
     /// What a batch should take, so that a look at the clock is a small part of it.
     const BATCH: Duration = Duration::from_micros(20);
     let begin = Instant::now();
@@ -127,7 +122,7 @@ struct Times {
 
 impl Repeat {
     /// The last result of `work` and the time of each run.
-    fn times<T>(self, mut work: impl FnMut() -> Result<T, Error>) -> Result<(T, Times), Error> {
+    fn times<T, E>(self, mut work: impl FnMut() -> Result<T, E>) -> Result<(T, Times), E> {
         let mut runs = Vec::new();
         let mut total = Duration::ZERO;
         let mut cpu: Option<Duration> = None;

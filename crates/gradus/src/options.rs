@@ -8,12 +8,14 @@ use std::sync::Arc;
 /// What runs the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
-    /// The evaluator that defines the meaning.
+    /// Machine code, as by [`Backend::Native`]; the evaluator for what is not compiled, and where options are set that only it heeds.
     #[default]
+    Auto,
+    /// The evaluator that defines the meaning.
     Reference,
-    /// Machine code, made in milliseconds with no tool outside the binary.
+    /// Machine code, made in milliseconds with no tool outside the binary. What cannot be compiled is refused.
     Native,
-    /// C, compiled by the C compiler of the machine.
+    /// C, compiled by the C compiler of the machine. What cannot be compiled is refused.
     C,
 }
 
@@ -21,17 +23,10 @@ impl Backend {
     /// As the command line calls it.
     pub fn key(self) -> &'static str {
         match self {
+            Backend::Auto => "auto",
             Backend::Reference => "reference",
             Backend::Native => "native",
             Backend::C => "c",
-        }
-    }
-
-    /// Whether programs are compiled to machine code.
-    pub fn compiles(self) -> bool {
-        match self {
-            Backend::Reference => false,
-            Backend::Native | Backend::C => true,
         }
     }
 }
@@ -48,10 +43,32 @@ pub struct Options {
     pub max_steps: Option<u64>,
     /// On how many threads compiled loops may run; nothing: as many as the machine runs at once. Results are the same for any number.
     pub threads: Option<usize>,
-    /// Whether definitions go through the optimiser before they run.
+    /// Whether definitions go through the optimiser before the evaluator runs them; compiled code always has its own.
     pub optimise: bool,
     /// Whether the optimiser may also use rules that change rounding, NaN or the sign of zero.
     pub reassociate: bool,
     /// Set from another thread, or by a signal, to stop a run.
     pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+impl Options {
+    /// Whether programs are compiled to machine code.
+    pub fn compiles(&self) -> bool {
+        match self.backend {
+            Backend::Auto => self.only_reference().is_none(),
+            Backend::Reference => false,
+            Backend::Native | Backend::C => true,
+        }
+    }
+
+    /// The option that only the reference evaluator heeds, if one is set.
+    pub fn only_reference(&self) -> Option<&'static str> {
+        let Options { mode, kinks, domain, .. } = self;
+        match (mode, kinks, domain) {
+            (Some(_), ..) => Some("--ad"),
+            (_, Kinks::Warn | Kinks::Error | Kinks::Premise, _) => Some("--kinks"),
+            (_, _, Domain::Error) => Some("--domain=error"),
+            (None, Kinks::Ignore, Domain::Ieee) => None,
+        }
+    }
 }

@@ -247,7 +247,7 @@ pub fn code(module: &Module, entries: &[FunctionId], backend: Backend) -> Result
     let backend = match backend {
         Backend::C => gradus_native::Backend::C,
         Backend::Native => gradus_native::Backend::Cranelift,
-        Backend::Reference => gradus_source::bug!("the reference evaluator compiles nothing"),
+        Backend::Auto | Backend::Reference => gradus_source::bug!("a backend that compiles was to be chosen"),
     };
     Executable::new(module, entries, &backend.into()).map_err(|error| Box::new(error.diagnostic()))
 }

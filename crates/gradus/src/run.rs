@@ -94,7 +94,7 @@ fn led_by(mut error: Error, item: &Item) -> Error {
 
 impl Run {
     fn item(&mut self, number: usize, item: &Item) -> Result<Outcome, Error> {
-        let value = self.engine.item(&self.program, number).map_err(|error| led_by(error, item))?;
+        let value = self.engine.item(number).map_err(|error| led_by(error, item))?;
         Ok(match &item.kind {
             ItemKind::Show => Outcome::Show(value),
             ItemKind::Plot { file } => {

@@ -80,23 +80,34 @@ impl<'a> Schema<'a> {
 
     /// Whether a type holds no function.
     pub fn is_data(&self, ty: &Type) -> bool {
-        self.is_data_beyond(ty, &mut FxHashSet::default())
+        self.is_data_beyond(ty, false, &mut FxHashSet::default())
     }
 
-    /// Types that are being looked at count as data: a recursive type is data if nothing else in it says otherwise.
-    fn is_data_beyond(&self, ty: &Type, seen: &mut FxHashSet<Type>) -> bool {
-        if !seen.insert(ty.clone()) || seen.len() > 1000 {
+    /// Declarations that are being looked at count as data: a recursive type is data if nothing else in it says otherwise. They are looked at by name,
+    /// once, with `variables` that may stand for any data: a type may contain itself at ever larger arguments.
+    fn is_data_beyond(&self, ty: &Type, variables: bool, seen: &mut FxHashSet<Symbol>) -> bool {
+        match ty {
+            Type::Real | Type::Int | Type::Bool | Type::String | Type::Unit => true,
+            Type::Var(_) => variables,
+            Type::Fun(_) => false,
+            Type::Array(element) => self.is_data_beyond(element, variables, seen),
+            Type::Tuple(types) => types.iter().all(|ty| self.is_data_beyond(ty, variables, seen)),
+            Type::Named(name, args) => {
+                args.iter().all(|ty| self.is_data_beyond(ty, variables, seen)) && self.declares_data(&name.base, seen)
+            }
+        }
+    }
+
+    fn declares_data(&self, name: &Symbol, seen: &mut FxHashSet<Symbol>) -> bool {
+        if !seen.insert(name.clone()) {
             return true;
         }
-        match &*self.shape(ty) {
-            Shape::Real | Shape::Int | Shape::Bool | Shape::String | Shape::Unit => true,
-            Shape::Tuple(types) => types.iter().all(|ty| self.is_data_beyond(ty, seen)),
-            Shape::Record { types, .. } => types.iter().all(|ty| self.is_data_beyond(ty, seen)),
-            Shape::Variant { constructors, .. } => {
-                constructors.iter().all(|(_, types)| types.iter().all(|ty| self.is_data_beyond(ty, seen)))
+        match self.declarations.get(name).map(|declaration| &declaration.body) {
+            Some(TypeBody::Record(fields)) => fields.iter().all(|(_, ty)| self.is_data_beyond(ty, true, seen)),
+            Some(TypeBody::Variant(constructors)) => {
+                constructors.iter().flat_map(|(_, types)| types).all(|ty| self.is_data_beyond(ty, true, seen))
             }
-            Shape::List(element) | Shape::Array(element) => self.is_data_beyond(element, seen),
-            Shape::Opaque => false,
+            None => false,
         }
     }
 

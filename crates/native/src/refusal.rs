@@ -18,6 +18,8 @@ pub enum Reason {
     CustomRule(String),
     /// Specialisation does not come to an end.
     Unbounded,
+    /// Specialisation comes to an end too late.
+    TooLarge,
     /// A definition that is not there, or code that only other modes produce.
     Foreign(String),
 }
@@ -34,6 +36,10 @@ impl Refusal {
                 "used here",
             ),
             Reason::Unbounded => ("this recursion makes ever new functions".into(), "called here"),
+            Reason::TooLarge => (
+                "this becomes too much code, since functions are written out where they are called".into(),
+                "with this",
+            ),
             Reason::Foreign(what) => (format!("{what} cannot be compiled natively"), "used here"),
         };
         Diagnostic::error("E0801", message)

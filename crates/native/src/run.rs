@@ -81,12 +81,16 @@ impl RunError {
                 Diagnostic::error("E0612", "the program needs more memory than there is").label(*span, stopped)
             }
             RunError::Memory { limit: Some(limit), span } => {
-                Diagnostic::error("E0612", format!("the program needs more than {limit} bytes of memory"))
+                let limit = gradus_source::bytes(*limit);
+                Diagnostic::error("E0612", format!("the program needs more than {limit} of memory"))
                     .label(*span, stopped)
-                    .help("`--max-memory` sets the limit")
+                    .help("recursion that never ends is the usual reason; `--max-memory` sets the limit")
             }
             RunError::TooDeep { span } => {
-                Diagnostic::error("E0806", "recursion is too deep for the stack of compiled code").label(*span, stopped)
+                let stack = gradus_source::bytes(STACK as u64);
+                Diagnostic::error("E0806", format!("recursion needs more than {stack} of stack"))
+                    .label(*span, stopped)
+                    .help("recursion that never ends is the usual reason; with `--backend reference` only `--max-memory` sets a limit")
             }
             RunError::Steps { limit, span } => {
                 Diagnostic::error("E0611", format!("the program did not finish within {limit} steps"))

@@ -198,7 +198,7 @@ impl RuntimeError {
             ),
             Problem::MemoryLimit { limit } => (
                 "E0612",
-                format!("the program needs more than {} of memory", bytes(*limit)),
+                format!("the program needs more than {} of memory", gradus_source::bytes(*limit)),
                 "it was here when it was stopped".into(),
                 Some("recursion that never ends is the usual reason; `--max-memory` sets the limit".into()),
             ),
@@ -225,12 +225,4 @@ fn elements(count: usize) -> String {
 fn shape(sizes: &[usize]) -> String {
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
     sizes.join(" by ")
-}
-
-fn bytes(count: u64) -> String {
-    match count {
-        n if n >= 1 << 30 && n % (1 << 30) == 0 => format!("{} GiB", n >> 30),
-        n if n >= 1 << 20 && n % (1 << 20) == 0 => format!("{} MiB", n >> 20),
-        n => format!("{n} bytes"),
-    }
 }

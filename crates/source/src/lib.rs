@@ -14,6 +14,15 @@ pub use json::to_json;
 pub use render::render;
 pub use span::{FileId, Position, SourceFile, SourceMap, Span};
 
+/// An amount of memory, for people.
+pub fn bytes(count: u64) -> String {
+    match count {
+        n if n >= 1 << 30 && n % (1 << 30) == 0 => format!("{} GiB", n >> 30),
+        n if n >= 1 << 20 && n % (1 << 20) == 0 => format!("{} MiB", n >> 20),
+        n => format!("{n} bytes"),
+    }
+}
+
 /// Stops with a message that says it is our fault, not the user's. For broken invariants only.
 #[macro_export]
 macro_rules! bug {

@@ -3,21 +3,25 @@
 use crate::arguments::Application;
 use crate::options::Point;
 use crate::output::{Done, Output};
-use gradus::{Options, Repeat};
+use gradus::{Backend, Options, Repeat};
 use std::time::Instant;
 
 pub fn bench(point: &Point, seconds: f64, options: Options, output: &Output) -> Done {
-    let backend = options.backend.key();
-    // The reference evaluator knows no others.
-    let threads = options.threads.filter(|_| options.backend.compiles()).unwrap_or(1);
+    let asked = options.clone();
     let began = Instant::now();
     let program = super::load(&point.file, options, output)?;
     let application = Application::read(&program, &point.function, &point.at, "--at")?;
-    let (function, arguments) = (&application.function, application.arguments());
-    let gradient = function.value_and_grad(point.wrt)?;
+    let arguments = application.arguments();
+    let gradient = application.function.value_and_grad(point.wrt)?;
     let once = Repeat { min_runs: 1, min_seconds: 0.0 };
-    gradient.measure(&arguments, once)?;
+    let backend = gradient.measure(&arguments, once)?.backend;
     let first_result_ms = began.elapsed().as_secs_f64() * 1e3;
+    // The function on what ran the gradient, so that they can be compared.
+    let options = Options { backend, ..asked };
+    // The reference evaluator knows no others.
+    let threads = options.threads.filter(|_| backend != Backend::Reference).unwrap_or(1);
+    let program = application.function.program().clone().with_options(options);
+    let function = application.function.within(&program);
     let before = memory::start();
     gradient.measure(&arguments, once)?;
     let peak_bytes = before.and_then(memory::peak);
@@ -28,13 +32,13 @@ pub fn bench(point: &Point, seconds: f64, options: Options, output: &Output) -> 
         return output.line(
             serde_json::json!({
                 "primal_ns": primal_ns, "gradient_ns": gradient_ns, "ratio": ratio, "first_result_ms": first_result_ms,
-                "peak_bytes": peak_bytes, "backend": backend, "threads": threads,
+                "peak_bytes": peak_bytes, "backend": backend.key(), "threads": threads,
             })
             .to_string(),
         );
     }
     let plural = if threads == 1 { "" } else { "s" };
-    output.line(format!("backend       {backend}, {threads} thread{plural}"))?;
+    output.line(format!("backend       {}, {threads} thread{plural}", backend.key()))?;
     output.line(format!("function      {}", duration(primal_ns)))?;
     output.line(format!("gradient      {} ({ratio:.2} times the function)", duration(gradient_ns)))?;
     output.line(format!("first result  {first_result_ms:.1} ms after reading the source"))?;

@@ -5,12 +5,17 @@ use crate::commands::call::json_unless_text;
 use crate::options::Point;
 use crate::output::{Done, Failure, Output};
 use gradus::numeric::{compare, Comparison};
-use gradus::{Error, Options, Value};
+use gradus::{Backend, Error, Options, Value};
 
 /// Finite differences are taken in at most so many of the reals, spread evenly.
 const MOST_COMPARED: usize = 1000;
 
 pub fn grad(point: &Point, verify: Option<f64>, certify: bool, options: Options, output: &Output) -> Done {
+    let options = match options.backend {
+        // The theorems are about the evaluator's derivatives, and so is the certificate of what is shown.
+        Backend::Auto if certify => Options { backend: Backend::Reference, ..options },
+        _ => options,
+    };
     let application = read(point, options, output)?;
     let derived = application.function.value_and_grad(point.wrt)?;
     let both = derived.apply(&application.arguments())?;

@@ -32,6 +32,10 @@ const NOT_COMPILED: [(&str, &str); 4] = [
     ("taylor.gr", "the code of Taylor coefficients doubles with each order, and order 10 is asked for"),
 ];
 
+fn not_compiled(file: &Path) -> Option<&'static str> {
+    NOT_COMPILED.iter().find(|(name, _)| file.ends_with(name)).map(|(_, reason)| *reason)
+}
+
 /// What happened in the cells of the matrix, over all programs.
 #[derive(Default)]
 struct Tally {
@@ -113,7 +117,7 @@ fn program(file: &Path, tally: &Mutex<Tally>) -> Result<(), Failed> {
     let (program, prepared) = prepare(program, &golden)?;
     let mut failures = Vec::new();
     let mut plain: Option<(Option<Mode>, Ran)> = None;
-    for options in cells(&golden, &text, tally)? {
+    for options in cells(file, &golden, &text, tally)? {
         let (mode, options_mode, optimised) = (options.mode, options.mode, options.optimise);
         let cell = cell_name(&options);
         if std::env::var("ONLY_CELLS").is_ok_and(|only| !cell.contains(&only)) {
@@ -132,8 +136,8 @@ fn program(file: &Path, tally: &Mutex<Tally>) -> Result<(), Failed> {
                 let listed = mode.is_some_and(|mode| golden.refuses.contains(&mode));
                 let mode = mode.map_or("native", Mode::key);
                 if let Some(refusal) = &refusals.not_compiled {
-                    match NOT_COMPILED.iter().find(|(name, _)| file.ends_with(name)) {
-                        Some((_, reason)) => tally.skipped.push(format!("not compiled: {reason}")),
+                    match not_compiled(file).filter(|_| cell == Backend::Native.key()) {
+                        Some(reason) => tally.skipped.push(format!("not compiled: {reason}")),
                         None => failures.push(format!("[{cell}] {refusal}")),
                     }
                     continue;
@@ -189,7 +193,7 @@ fn prepare(mut program: Program, golden: &Golden) -> Result<(Program, Vec<Prepar
 }
 
 /// The cells of the matrix for this program. Without derivatives, all modes are one.
-fn cells(golden: &Golden, text: &str, tally: &Mutex<Tally>) -> Result<Vec<Options>, Failed> {
+fn cells(file: &Path, golden: &Golden, text: &str, tally: &Mutex<Tally>) -> Result<Vec<Options>, Failed> {
     let base = options(&golden.options)?;
     let words = [
         "grad",
@@ -219,7 +223,7 @@ fn cells(golden: &Golden, text: &str, tally: &Mutex<Tally>) -> Result<Vec<Option
         for optimise in [false, true] {
             if tried {
                 let limits = Options { max_steps: steps, max_memory: memory, ..base.clone() };
-                cells.push(Options { mode, optimise, ..limits });
+                cells.push(Options { backend: Backend::Reference, mode, optimise, ..limits });
             } else {
                 let mut tally = tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 tally.skipped.push(golden.only_reason.clone());
@@ -227,6 +231,10 @@ fn cells(golden: &Golden, text: &str, tally: &Mutex<Tally>) -> Result<Vec<Option
         }
     }
     cells.push(compiled);
+    // What a user gets who asks for nothing: the same, unless the evaluator must help.
+    if base.only_reference().is_some() || not_compiled(file).is_some() {
+        cells.push(base);
+    }
     Ok(cells)
 }
 
@@ -247,7 +255,7 @@ fn options(words: &[String]) -> Result<Options, Failed> {
 
 fn cell_name(options: &Options) -> String {
     let mode = options.mode.map_or("no derivatives", Mode::key);
-    if options.backend.compiles() {
+    if options.backend != Backend::Reference {
         return options.backend.key().to_string();
     }
     format!("reference, {mode}{}", if options.optimise { ", optimised" } else { "" })

@@ -66,6 +66,8 @@ pub struct Lowering<'a> {
     preparing: Vec<Global>,
     /// The functions whose bodies are being written, innermost last.
     applying: Vec<Arc<Lambda>>,
+    /// How many terms of the entry have been lowered, one that is written out several times as often.
+    lowered: usize,
 }
 
 impl<'a> Lowering<'a> {
@@ -88,6 +90,7 @@ impl<'a> Lowering<'a> {
             heap: heap::Heap::default(),
             preparing: Vec::new(),
             applying: Vec::new(),
+            lowered: 0,
         }
     }
 
@@ -108,6 +111,7 @@ impl<'a> Lowering<'a> {
         self.data.clear();
         self.data_params.clear();
         self.functions = functions::Functions::default();
+        self.lowered = 0;
         self.prepare(term)?;
         let mut params = Vec::new();
         let mut types = Vec::new();
@@ -222,6 +226,10 @@ impl<'a> Lowering<'a> {
     fn eval_inner(&mut self, term: &Term, env: &Env) -> Lowered<Value> {
         let span = term.span;
         self.b.span = span;
+        self.lowered += 1;
+        if self.lowered > MOST_TERMS {
+            return self.refuse(Reason::TooLarge, span);
+        }
         match &*term.kind {
             TermKind::Var(var, _) => match env.get(var) {
                 Some(value) => Ok(value),
@@ -356,6 +364,9 @@ impl<'a> Lowering<'a> {
 
 /// How many instances of a definition may wait for each other before we say that its instances do not end.
 const INSTANCES: usize = 4;
+
+/// How many terms an entry may become. Functions are written out where they are called, so that a few lines can become any amount of code.
+const MOST_TERMS: usize = 400_000;
 
 /// Whether two globals are instances of the same definition.
 fn same_name(a: &Global, b: &Global) -> bool {
