@@ -19,7 +19,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("generate", &["source", "core"]),
     ("gradus", &["source", "syntax", "core", "infer", "derive", "rewrite", "reference", "native", "runtime"]),
     ("cli", &["source", "gradus"]),
-    ("oracle", &["source", "core", "derive", "generate", "reference", "rewrite"]),
+    ("oracle", &["source", "syntax", "core", "infer", "derive", "generate", "reference", "rewrite"]),
     ("agree", &["source", "core", "derive", "generate", "reference", "rewrite"]),
 ];
 

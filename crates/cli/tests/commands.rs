@@ -111,7 +111,9 @@ fn certify_says_whether_a_theorem_covers_the_gradient() {
                   let h x = x ^ 2\nderivative h x dy = 2.0 * x * dy\n\
                   let k x = diff (fun y -> y ^ 3) x\n\
                   let l x = abs x + x\n\
-                  let m x = erf x + lgamma x + polygamma 1 x\n";
+                  let m x = erf x + lgamma x + polygamma 1 x\n\
+                  let rec grow : 'a. int -> 'a -> real = fun n a -> if n <= 0 then 1.0 else grow (n - 1) (a, a)\n\
+                  let p x = x * grow 2 x\n";
     let folder = Folder::new("certify").with("c.gr", source);
     let covered = folder.run(&["grad", "c.gr", "f", "--at", "0.5", "--certify"]).exits(0).out();
     assert!(covered.contains("\"covered\":true,\"theorem\":\"K_reverse_mode\""), "{covered}");
@@ -132,6 +134,7 @@ fn certify_says_whether_a_theorem_covers_the_gradient() {
     fails("g", "0.5", "`stop_gradient` at c.gr:2:");
     fails("m", "-2.0", "kinks met: 2 (`lgamma` at c.gr:");
     fails("h", "0.5", "the custom derivative of `h` at c.gr:3:");
+    fails("p", "0.5", "polymorphic recursion at c.gr:8:");
     fails("k", "0.5", "a derivative inside the function at c.gr:5:");
     folder
         .run(&["grad", "c.gr", "f", "--at", "0.5", "--certify", "--ad", "trace"])

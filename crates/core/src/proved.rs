@@ -45,27 +45,49 @@ pub struct Contents {
 }
 
 pub fn contents(definitions: &dyn Definitions, global: &Global) -> Result<Contents, Box<Diagnostic>> {
-    let mut walk = Walk { definitions, pending: vec![global.clone()], around: FxHashSet::default(), found: Vec::new() };
+    let pending = vec![(global.clone(), Span::default())];
+    let mut walk = Walk { definitions, pending, around: FxHashSet::default(), found: Vec::new() };
     let mut seen = FxHashSet::default();
-    let mut reached = Vec::new();
-    while let Some(global) = walk.pending.pop() {
+    // Each with the place of the definition that led to it.
+    let mut reached: Vec<(Global, Option<usize>)> = Vec::new();
+    let mut above = vec![None];
+    while let (Some((global, span)), Some(from)) = (walk.pending.pop(), above.pop()) {
         if !seen.insert(global.clone()) {
             continue;
         }
-        reached.push(global.clone());
+        // Such a definition may lead to itself at ever more types.
+        if at_other_types(&reached, from, &global) {
+            walk.note("polymorphic recursion", span);
+            continue;
+        }
+        reached.push((global.clone(), from));
         let definition = definitions.definition(&global)?;
         walk.ty(&definition.ty, Span::default());
         match &definition.term {
             Some(term) => walk.term(term),
             None => walk.note("data from a file", Span::default()),
         }
+        above.resize(walk.pending.len(), Some(reached.len() - 1));
     }
-    Ok(Contents { outside: walk.found, reached })
+    Ok(Contents { outside: walk.found, reached: reached.into_iter().map(|(global, _)| global).collect() })
+}
+
+/// Whether the way to a definition leads through the same one at other types.
+fn at_other_types(reached: &[(Global, Option<usize>)], from: Option<usize>, global: &Global) -> bool {
+    let above = std::iter::successors(from, |place| reached.get(*place).and_then(|(_, above)| *above));
+    let mut above = above.filter_map(|place| reached.get(place));
+    match global {
+        Global::Source { name, .. } => {
+            above.any(|(other, _)| matches!(other, Global::Source { name: n, .. } if n == name) && other != global)
+        }
+        Global::Derived { .. } | Global::Wrapper { .. } => false,
+    }
 }
 
 struct Walk<'a> {
     definitions: &'a dyn Definitions,
-    pending: Vec<Global>,
+    /// Definitions to look at, and where they are used.
+    pending: Vec<(Global, Span)>,
     /// Types that were looked at.
     around: FxHashSet<Type>,
     found: Vec<Outside>,
@@ -83,7 +105,7 @@ impl Walk<'_> {
         with_stack(|| {
             let span = term.span;
             match &*term.kind {
-                TermKind::Global(global @ Global::Source { .. }) => self.pending.push(global.clone()),
+                TermKind::Global(global @ Global::Source { .. }) => self.pending.push((global.clone(), span)),
                 // What a derivative form was expanded to.
                 TermKind::Global(Global::Derived { .. } | Global::Wrapper { .. }) => {
                     self.note("a derivative inside the function", span)

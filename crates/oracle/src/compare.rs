@@ -1,4 +1,4 @@
-//! The comparison of one random program on both sides.
+//! The comparison of one program on both sides.
 
 use crate::graph::Graphs;
 use crate::process::Oracle;
@@ -7,14 +7,16 @@ use crate::types::{ty, Outside};
 use crate::values::{same, same_delta, write};
 use crate::wire::{Sexp, Ty, Wire};
 use gradus_core::build::At;
+use gradus_core::proved::contents;
 use gradus_core::traverse::{for_each_child, with_stack};
-use gradus_core::{Body, Definitions, Global, Lambda, Mode, Prim, Term, TermKind};
+use gradus_core::{Body, Definitions, Global, Lambda, Mode, Prim, Program, Term, TermKind, Type};
 use gradus_derive::{Linker, Settings};
-use gradus_generate::{Generated, Point};
+use gradus_generate::{Data, Generated};
 use gradus_reference::{Kinks, Machine, Options, RuntimeError, Value};
+use gradus_source::Diagnostic;
 use std::sync::Arc;
 
-/// Bounds the depth of recursion in the extracted evaluator.
+/// Enough for random programs.
 const FUEL: usize = 400;
 /// Programs that take longer are passed over.
 const MAX_STEPS: u64 = 200_000;
@@ -42,6 +44,36 @@ pub enum Outcome {
     Differs(Fault),
 }
 
+/// A function of a program, and where to try it.
+pub struct Subject {
+    pub program: Arc<Program>,
+    pub function: Global,
+    pub input: Type,
+    pub output: Type,
+    pub points: Vec<Place>,
+    /// Bounds the depth of recursion in the extracted evaluator.
+    pub fuel: usize,
+}
+
+pub struct Place {
+    pub data: Data,
+    /// The same as a term.
+    pub term: Term,
+}
+
+impl From<&Generated> for Subject {
+    fn from(generated: &Generated) -> Self {
+        Subject {
+            program: Arc::new(generated.program.clone()),
+            function: Global::Source { name: Generated::FUNCTION.into(), types: [].into() },
+            input: generated.input.clone(),
+            output: generated.output.clone(),
+            points: generated.points.iter().map(|p| Place { data: p.data.clone(), term: p.term() }).collect(),
+            fuel: FUEL,
+        }
+    }
+}
+
 /// A program, translated, with the lines that ask the oracle about it.
 struct Prepared {
     linker: Linker,
@@ -51,22 +83,26 @@ struct Prepared {
     monadic: (Wire, Ty),
     /// Whether `iterate` is somewhere in the program.
     iterates: bool,
+    /// Top-level values: bound by `let` around the program there, computed before it here.
+    values: Vec<Global>,
+    /// Whether there are data among them.
+    lifts: bool,
 }
 
 /// Sends a number of programs through both sides.
-pub fn compare(oracle: &mut Oracle, programs: &[Generated]) -> std::io::Result<Vec<Outcome>> {
-    let prepared: Vec<Result<Prepared, Outside>> = programs.iter().map(prepare).collect();
+pub fn compare(oracle: &mut Oracle, subjects: &[Subject]) -> std::io::Result<Vec<Outcome>> {
+    let prepared: Vec<Result<Prepared, Outside>> = subjects.iter().map(prepare).collect();
     let lines: Vec<String> = prepared.iter().flatten().flat_map(|p| p.lines.iter().cloned()).collect();
     let answers = oracle.ask(&lines)?;
     let mut rest = &answers[..];
     let mut outcomes = Vec::new();
-    for (program, prepared) in programs.iter().zip(prepared) {
+    for (subject, prepared) in subjects.iter().zip(prepared) {
         outcomes.push(match prepared {
             Err(Outside(what)) => Outcome::Outside(what),
             Ok(prepared) => {
                 let (own, others) = rest.split_at(prepared.lines.len());
                 rest = others;
-                match judge(program, &prepared, own) {
+                match judge(subject, &prepared, own) {
                     Ok(outcome) => outcome,
                     Err(what) => Outcome::Differs(Fault { what }),
                 }
@@ -74,10 +110,6 @@ pub fn compare(oracle: &mut Oracle, programs: &[Generated]) -> std::io::Result<V
         });
     }
     Ok(outcomes)
-}
-
-fn function() -> Global {
-    Global::Source { name: Generated::FUNCTION.into(), types: [].into() }
 }
 
 fn lambda_of(definitions: &dyn Definitions, global: &Global) -> Result<Arc<Lambda>, Outside> {
@@ -88,34 +120,58 @@ fn lambda_of(definitions: &dyn Definitions, global: &Global) -> Result<Arc<Lambd
     }
 }
 
-fn prepare(program: &Generated) -> Result<Prepared, Outside> {
-    let linker = Linker::new(Arc::new(program.program.clone()), Settings { reverse: Mode::Monadic, check: false });
-    let source = lambda_of(&linker, &function())?;
-    let (body, _) = Translator::body(&linker, &source)?;
+fn prepare(subject: &Subject) -> Result<Prepared, Outside> {
+    let linker = Linker::new(subject.program.clone(), Settings { reverse: Mode::Monadic, check: false });
+    let source = lambda_of(&linker, &subject.function)?;
+    let values = values(&linker, &subject.function)?;
+    let written = |values: &[Global]| -> Result<String, Outside> {
+        let mut text = String::new();
+        Translator::body(&linker, &source, values)?.write(&mut text);
+        Ok(text)
+    };
+    // A run computes a top-level value once; a derivative sees that it is constant.
+    let (text, run) = (written(&[])?, written(&values)?);
     let mut context = String::from("(");
     ty(&linker, &source.ty)?.write(&mut context);
     context.push(')');
-    let mut text = String::new();
-    body.write(&mut text);
     let image = |mode| -> Result<(Wire, Ty), Outside> {
-        let global = Global::Derived { mode, of: Arc::new(function()) };
+        let global = Global::Derived { mode, of: Arc::new(subject.function.clone()) };
         let lambda = lambda_of(&linker, &global)?;
         let wire = Translator::closed(&linker, &At::default().global(global))?;
         Ok((wire, ty(&linker, &lambda.ty)?))
     };
     let (forward, monadic) = (image(Mode::Forward)?, image(Mode::Monadic)?);
     let mut lines = vec![format!("(forward {context} {text})"), format!("(monadic {context} {text})")];
-    for point in &program.points {
+    for point in &subject.points {
         let mut value = String::new();
-        write(&linker, &point.ty, &point.data, &mut value);
-        lines.push(format!("(eval {FUEL} {context} ({value}) {text})"));
-        lines.push(format!("(tape {FUEL} {context} ({value}) {text})"));
+        write(&linker, &subject.input, &point.data, &mut value);
+        let fuel = subject.fuel;
+        lines.push(format!("(eval {fuel} {context} ({value}) {run})"));
+        lines.push(format!("(tape {fuel} {context} ({value}) {text})"));
     }
-    let iterates = program.program.defs.values().any(|def| match &def.body {
+    let iterates = subject.program.defs.values().any(|def| match &def.body {
         Body::Term(term) => iterates(term),
         Body::Data { .. } => false,
     });
-    Ok(Prepared { linker, lines, forward, monadic, iterates })
+    let scalar =
+        |value: &Global| linker.definition(value).is_ok_and(|found| matches!(found.ty, Type::Real | Type::Int));
+    let lifts = !values.iter().all(scalar);
+    Ok(Prepared { linker, lines, forward, monadic, iterates, values, lifts })
+}
+
+/// The top-level values that a function needs and that are no functions, each after those that it needs.
+fn values(linker: &Linker, function: &Global) -> Result<Vec<Global>, Outside> {
+    let refused = |refused: Box<Diagnostic>| Outside(refused.message.clone());
+    let mut values = Vec::new();
+    for global in contents(linker, function).map_err(refused)?.reached {
+        let definition = linker.definition(&global).map_err(refused)?;
+        if definition.term.as_ref().is_some_and(|term| !matches!(&*term.kind, TermKind::Lambda(_))) {
+            // One that needs another reaches all that the other does.
+            values.push((contents(linker, &global).map_err(refused)?.reached.len(), global));
+        }
+    }
+    values.sort_by_key(|(reached, _)| *reached);
+    Ok(values.into_iter().map(|(_, global)| global).collect())
 }
 
 fn iterates(term: &Term) -> bool {
@@ -124,7 +180,7 @@ fn iterates(term: &Term) -> bool {
     found
 }
 
-fn judge(program: &Generated, prepared: &Prepared, answers: &[Sexp]) -> Result<Outcome, String> {
+fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Outcome, String> {
     if let Some(error) = answers.iter().find(|a| matches!(a.list(), Some([e, _]) if e.atom() == Some("error"))) {
         return Err(format!("the oracle answers {error:?}"));
     }
@@ -133,8 +189,8 @@ fn judge(program: &Generated, prepared: &Prepared, answers: &[Sexp]) -> Result<O
         ("forward", &answers[0], &prepared.forward, None),
         ("monadic", &answers[1], &prepared.monadic, Some(Ty::state())),
     ] {
-        // Recursion there, a loop with the state of the tape here; the tapes are compared.
-        if name == "monadic" && prepared.iterates {
+        // Recursion there, a loop with the state of the tape here; text there, data that are lifted here. The tapes are compared.
+        if (name == "monadic" && prepared.iterates) || prepared.lifts {
             continue;
         }
         let theirs = answer.term().ok_or_else(|| format!("no term: {answer:?}"))?;
@@ -150,15 +206,15 @@ fn judge(program: &Generated, prepared: &Prepared, answers: &[Sexp]) -> Result<O
         }
     }
     let mut total = (0, 0, 0);
-    for (point, answers) in program.points.iter().zip(answers[2..].chunks(2)) {
-        let Some((steps, kinks)) = run_primal(program, prepared, point, &answers[0])? else {
+    for (point, answers) in subject.points.iter().zip(answers[2..].chunks(2)) {
+        let Some((steps, kinks)) = run_primal(subject, prepared, point, &answers[0])? else {
             return Ok(Outcome::TooLarge);
         };
-        let Some(entries) = run_tape(program, prepared, point, &answers[1])? else { return Ok(Outcome::TooLarge) };
+        let Some(entries) = run_tape(subject, prepared, point, &answers[1])? else { return Ok(Outcome::TooLarge) };
         total = (total.0 + steps, total.1 + kinks, total.2 + entries);
     }
     let (steps, kinks, entries) = total;
-    Ok(Outcome::Same { points: program.points.len(), steps, kinks, entries, iterates: prepared.iterates })
+    Ok(Outcome::Same { points: subject.points.len(), steps, kinks, entries, iterates: prepared.iterates })
 }
 
 /// Value, steps, kinks and what else a run answers.
@@ -197,14 +253,15 @@ fn run<T>(
 }
 
 fn run_primal(
-    program: &Generated,
+    subject: &Subject,
     prepared: &Prepared,
-    point: &Point,
+    point: &Place,
     answer: &Sexp,
 ) -> Result<Option<(u64, u64)>, String> {
     let ours = run(&prepared.linker, Kinks::Premise, |machine| {
-        let (f, x) = (machine.global(&function())?, machine.eval(&point.term())?);
+        let (f, x) = (machine.global(&subject.function)?, machine.eval(&point.term)?);
         let before = machine.report();
+        prepared.values.iter().try_for_each(|value| machine.global(value).map(drop))?;
         let value = machine.apply(f, [x])?;
         Ok((value, before, machine.report()))
     });
@@ -216,8 +273,9 @@ fn run_primal(
     };
     let Ok(Some((value, before, after))) = ours else { return Ok(None) };
     let our_kinks: u64 = after.kinks.iter().map(|kink| kink.count).sum();
-    let our_steps = after.semantic_steps.zip(before.semantic_steps).map(|(after, before)| after - before);
-    if !same(&prepared.linker, &program.output, &value, theirs, false) {
+    let lets = prepared.values.len() as u64;
+    let our_steps = after.semantic_steps.zip(before.semantic_steps).map(|(after, before)| lets + after - before);
+    if !same(&prepared.linker, &subject.output, &value, theirs, false) {
         return Err(format!("the value at {:?} is {theirs:?} in the proofs, in the code {value:?}", point.data));
     }
     if kinks != our_kinks {
@@ -231,8 +289,8 @@ fn run_primal(
 }
 
 /// The tape of the monadic run: `delta_program f x`.
-fn run_tape(program: &Generated, prepared: &Prepared, point: &Point, answer: &Sexp) -> Result<Option<usize>, String> {
-    let term = prepared.linker.delta_program(&function(), point.term(), &program.input, &program.output);
+fn run_tape(subject: &Subject, prepared: &Prepared, point: &Place, answer: &Sexp) -> Result<Option<usize>, String> {
+    let term = prepared.linker.delta_program(&subject.function, point.term.clone(), &subject.input, &subject.output);
     let ours = run(&prepared.linker, Kinks::Ignore, |machine| machine.eval(&term));
     let (theirs, _, _, tape) = match (ok(answer)?, &ours) {
         (None, Err(_)) => return Ok(Some(0)),
@@ -242,7 +300,7 @@ fn run_tape(program: &Generated, prepared: &Prepared, point: &Point, answer: &Se
     };
     let Ok(Some(Value::Node(0, parts))) = ours else { return Ok(None) };
     let [result, Value::Node(0, state)] = &parts[..] else { return Err("a Delta program without a state".into()) };
-    if !same(&prepared.linker, &program.output, result, theirs, true) {
+    if !same(&prepared.linker, &subject.output, result, theirs, true) {
         return Err(format!("the taped result at {:?} is {theirs:?} in the proofs", point.data));
     }
     let entries = bindings(&state[1]);

@@ -1,4 +1,4 @@
-//! The bridge between the proofs and the code that ships: random programs go through the transformations and evaluators that were extracted from
+//! The bridge between the proofs and the code that ships: random programs, and the programs of `tests/`, go through the transformations and evaluators that were extracted from
 //! `proofs/` and through ours, and must come out the same.
 //!
 //! 1. The derivatives as *text*: our `forward` and `monadic` of a program, and the extracted ones, have the same normal form
@@ -7,7 +7,7 @@
 //!    its coefficients bit for bit.
 //! 3. *Derivations* of the optimiser: each step by a proved rule is replayed by the extracted checker ([`derivations`]).
 //!
-//! Both sides start from one program of the generator, translated to the proved language by [`translate`]. That translation, the
+//! Both sides start from one program, of the generator or [`written`], translated to the proved language by [`translate`]. That translation, the
 //! generator, the extraction of Coq and the OCaml compiler are what is trusted.
 
 pub mod compare;
@@ -19,3 +19,4 @@ pub mod translate;
 pub mod types;
 pub mod values;
 pub mod wire;
+pub mod written;

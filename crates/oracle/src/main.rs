@@ -2,9 +2,10 @@
 
 use gradus_core::print::print_program;
 use gradus_generate::{generate, shrink, Feature, Features, Generated, Options};
-use gradus_oracle::compare::{compare, Fault, Outcome};
+use gradus_oracle::compare::{compare, Fault, Outcome, Subject};
 use gradus_oracle::derivations::{replay, Replay};
 use gradus_oracle::process::{link, Oracle};
+use gradus_oracle::written::{written, Written};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,13 +40,15 @@ fn run(count: u64, first: u64) -> std::io::Result<ExitCode> {
     let proofs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proofs");
     let path = link(&proofs, &folder.join("libgradus_oracle.a"), &folder.join("gradus-oracle-extracted"))?;
     let mut oracle = Oracle::start(&path)?;
-    let options = |seed: u64| Options { features: features(), rough: seed % 2 == 1, ..Options::default() };
+    let options = |seed: u64| Options { features: features(seed), rough: seed % 2 == 1, ..Options::default() };
     let mut tally = Tally::default();
+    compare_written(&mut oracle, &mut tally)?;
     let mut seed = first;
     while seed < first + count && tally.faults < MAX_FAULTS {
         let seeds = seed..(seed + BATCH).min(first + count);
         let programs: Vec<_> = seeds.clone().map(|seed| generate(seed, options(seed))).collect();
-        let outcomes = compare(&mut oracle, &programs)?;
+        let subjects: Vec<Subject> = programs.iter().map(Subject::from).collect();
+        let outcomes = compare(&mut oracle, &subjects)?;
         for (program, outcome) in programs.iter().zip(outcomes) {
             if let Outcome::Differs(fault) = &outcome {
                 println!("seed {}: {}", program.seed, smallest(&mut oracle, program, fault.clone())?);
@@ -69,7 +72,7 @@ fn smallest(oracle: &mut Oracle, program: &Generated, fault: Fault) -> std::io::
         if gradus_core::check::check_program(&candidate.program).is_err() {
             return false;
         }
-        match compare(oracle, std::slice::from_ref(candidate)) {
+        match compare(oracle, &[Subject::from(candidate)]) {
             Ok(outcomes) => match outcomes.into_iter().next() {
                 Some(Outcome::Differs(fault)) => {
                     last = fault;
@@ -90,14 +93,19 @@ fn smallest(oracle: &mut Oracle, program: &Generated, fault: Fault) -> std::io::
     }
 }
 
-/// What the proved language has.
-fn features() -> Features {
+/// What the proved language has. `iterate` only in some, since then less is compared.
+fn features(seed: u64) -> Features {
     let without = [Feature::NestedDerivatives, Feature::VectorSpace, Feature::Checkpoints, Feature::Rules];
-    without.into_iter().fold(Features::all(), Features::without)
+    let features = without.into_iter().fold(Features::all(), Features::without);
+    match seed % 3 {
+        0 => features,
+        _ => features.without(Feature::Iteration),
+    }
 }
 
 #[derive(Default)]
 struct Tally {
+    written: usize,
     same: usize,
     points: usize,
     steps: u64,
@@ -158,6 +166,29 @@ impl Tally {
         for fault in derivations.faults.iter().take(MAX_FAULTS) {
             println!("  not accepted: {fault}");
         }
-        println!("{} passed, {} failed", self.same, self.faults + derivations.faults.len());
+        println!("{} passed, {} failed", self.written + self.same, self.faults + derivations.faults.len());
     }
+}
+
+/// Compares the written programs.
+fn compare_written(oracle: &mut Oracle, tally: &mut Tally) -> std::io::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let Written { subjects, mut left_out } = written(&root.join("tests"), &root.join("library"))?;
+    let (names, subjects): (Vec<String>, Vec<Subject>) = subjects.into_iter().unzip();
+    for (name, outcome) in names.iter().zip(compare(oracle, &subjects)?) {
+        match outcome {
+            Outcome::Same { .. } => tally.written += 1,
+            Outcome::TooLarge => *left_out.entry("too large to be compared".into()).or_default() += 1,
+            Outcome::Outside(what) => *left_out.entry(what).or_default() += 1,
+            Outcome::Differs(fault) => {
+                println!("{name}: {}", fault.what);
+                tally.faults += 1;
+            }
+        }
+    }
+    println!("{} gradients of written programs: the same derivatives, runs and tapes", tally.written);
+    for (what, count) in left_out {
+        println!("  {count} left out: {what}");
+    }
+    Ok(())
 }

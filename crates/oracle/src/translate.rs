@@ -1,5 +1,5 @@
 //! From core terms to terms of the proved language: the same text, with n-ary constructs spelt out (`types.rs`), `letrec` and `iterate` as
-//! `fix`, `ifold` as `loop`, and top-level definitions in place of their names.
+//! `fix`, `ifold` as `loop`, top-level functions in place of their names, and other top-level values as `let` around the program.
 
 use crate::types::{is_bindings, is_delta, layout, outside, payloads, sum, ty, Layout, Outside, Within};
 use crate::wire::{decompose, Ty, Wire};
@@ -13,8 +13,10 @@ pub struct Translator<'a> {
     definitions: &'a dyn Definitions,
     /// The variables in scope, the innermost last; a binder of ours has no variable.
     scope: Vec<Option<(Var, Type)>>,
-    /// The globals that we are inside of.
-    around: Vec<Global>,
+    /// The globals that we are inside of, with the variable that stands for a recursive one.
+    around: Vec<(Global, Option<Var>)>,
+    /// Top-level values that are bound around the program.
+    values: Vec<(Global, Var)>,
     /// Whether the function of `iterate`, and of a loop that is a function of the index alone, stays inside, where it is computed at each turn.
     /// This is the same program with other steps.
     in_place: bool,
@@ -22,7 +24,7 @@ pub struct Translator<'a> {
 
 impl<'a> Translator<'a> {
     pub fn new(definitions: &'a dyn Definitions) -> Self {
-        Translator { definitions, scope: Vec::new(), around: Vec::new(), in_place: false }
+        Translator { definitions, scope: Vec::new(), around: Vec::new(), values: Vec::new(), in_place: false }
     }
 
     pub fn closed(definitions: &'a dyn Definitions, term: &Term) -> Within<Wire> {
@@ -34,10 +36,20 @@ impl<'a> Translator<'a> {
         Translator { in_place: true, ..Translator::new(definitions) }.wire(term)
     }
 
-    /// The body of a function whose parameter is variable 0.
-    pub fn body(definitions: &'a dyn Definitions, lambda: &Lambda) -> Within<(Wire, Type)> {
+    /// The body of a function whose parameter is variable 0, with these top-level values bound around it: none comes before one that it needs.
+    pub fn body(definitions: &'a dyn Definitions, lambda: &Lambda, values: &[Global]) -> Within<Wire> {
         let mut translator = Translator::new(definitions);
-        translator.under([Some((lambda.param.clone(), lambda.ty.clone()))], |t| t.term(&lambda.body))
+        translator.scope.push(Some((lambda.param.clone(), lambda.ty.clone())));
+        let mut bound = Vec::new();
+        for value in values {
+            let (wire, ty) = translator.global(value)?;
+            bound.push(wire);
+            let var = Var::fresh("value");
+            translator.scope.push(Some((var.clone(), ty)));
+            translator.values.push((value.clone(), var));
+        }
+        let body = translator.wire(&lambda.body)?;
+        Ok(bound.into_iter().rev().fold(body, |body, wire| Wire::bind(wire, body)))
     }
 
     fn ty(&self, of: &Type) -> Within<Ty> {
@@ -182,6 +194,8 @@ impl<'a> Translator<'a> {
                 Some((m, e)) => (Wire::Lit(m, e), Type::Real),
                 None => return outside("a literal that is no number"),
             },
+            // Integers have no end there; the oracle reads those of OCaml.
+            Literal::Int(z) if z.unsigned_abs() >= 1 << 62 => return outside("an integer of more than 62 bits"),
             Literal::Int(z) => (Wire::Int(*z), Type::Int),
             Literal::Bool(b) => (bool(*b), Type::Bool),
             Literal::Unit => (Wire::op("unit", []), Type::Unit),
@@ -189,31 +203,44 @@ impl<'a> Translator<'a> {
         })
     }
 
-    /// The definition in place of the name, which is closed.
+    /// The definition in place of the name; a recursive function refers to itself by a variable.
     fn global(&mut self, global: &Global) -> Within<(Wire, Type)> {
-        if self.around.contains(global) {
-            return outside("a recursive top-level function");
+        if let Some((_, var)) = self.values.iter().find(|(value, _)| value == global) {
+            return self.variable(&var.clone());
+        }
+        if let Some(place) = self.around.iter().position(|(other, _)| other == global) {
+            return match (&self.around[place].1, place + 1 == self.around.len()) {
+                (Some(var), true) => self.variable(&var.clone()),
+                _ => outside("mutual recursion of top-level functions"),
+            };
         }
         let Ok(definition) = self.definitions.definition(global) else { return outside(format!("{global:?}")) };
         let Some(term) = &definition.term else { return outside("data from a file") };
-        self.around.push(global.clone());
-        let scope = std::mem::take(&mut self.scope);
-        let result = self.wire(term);
-        self.scope = scope;
+        let itself = mentions(term, global).then(|| Var::fresh("itself"));
+        self.around.push((global.clone(), itself.clone()));
+        let result = match itself {
+            Some(var) => self.fix(&var, &definition.ty, term),
+            None => self.wire(term),
+        };
         self.around.pop();
         Ok((result?, definition.ty.clone()))
     }
 
     fn recursive(&mut self, bindings: &[(Var, gradus_core::Scheme, Term)], body: &Term) -> Within<(Wire, Type)> {
         let [(var, scheme, bound)] = bindings else { return outside("mutual recursion") };
-        let (TermKind::Lambda(l), Type::Fun(ends)) = (&*bound.kind, &scheme.ty) else {
+        let fix = self.fix(var, &scheme.ty, bound)?;
+        let (body, ty) = self.under([Some((var.clone(), scheme.ty.clone()))], |t| t.term(body))?;
+        Ok((Wire::bind(fix, body), ty))
+    }
+
+    /// A function that refers to itself by a variable.
+    fn fix(&mut self, itself: &Var, ty: &Type, function: &Term) -> Within<Wire> {
+        let (TermKind::Lambda(l), Type::Fun(ends)) = (&*function.kind, ty) else {
             return outside("recursion of what is no function");
         };
-        let itself = Some((var.clone(), scheme.ty.clone()));
-        let inner = self.under([itself.clone(), Some((l.param.clone(), l.ty.clone()))], |t| t.wire(&l.body))?;
-        let fix = Wire::Fix(self.ty(&ends.0)?, self.ty(&ends.1)?, Box::new(inner));
-        let (body, ty) = self.under([itself], |t| t.term(body))?;
-        Ok((Wire::bind(fix, body), ty))
+        let binders = [Some((itself.clone(), ty.clone())), Some((l.param.clone(), l.ty.clone()))];
+        let inner = self.under(binders, |t| t.wire(&l.body))?;
+        Ok(Wire::Fix(self.ty(&ends.0)?, self.ty(&ends.1)?, Box::new(inner)))
     }
 
     fn construct(&self, name: &TypeName, types: &Arc<[Type]>, tag: usize, args: Vec<Wire>) -> Within<Wire> {
@@ -353,6 +380,12 @@ impl<'t> Sequence<'t> {
         let TermKind::App(item, _) = &*first.kind else { return None };
         items.is_empty().then(|| Sequence { element: &types[0], size, item, state: &empty[1] })
     }
+}
+
+fn mentions(term: &Term, global: &Global) -> bool {
+    let mut found = matches!(&*term.kind, TermKind::Global(other) if other == global);
+    with_stack(|| for_each_child(term, &mut |child| found = found || mentions(child, global)));
+    found
 }
 
 pub fn bool(b: bool) -> Wire {

@@ -141,7 +141,7 @@ fn random_programs_translate_and_read_back() {
         let Some(TermKind::Lambda(lambda)) = definition.term.as_ref().map(|term| &*term.kind) else {
             panic!("no function")
         };
-        let (wire, _) = Translator::body(&linker, lambda).expect("within the proved language");
+        let wire = Translator::body(&linker, lambda, &[]).expect("within the proved language");
         assert_eq!(read(&written(&wire)), wire, "seed {seed}");
     }
 }
