@@ -2,6 +2,7 @@
 
 use crate::graph::Graphs;
 use crate::process::Oracle;
+use crate::tangent::Tangent;
 use crate::translate::Translator;
 use crate::types::{ty, Outside};
 use crate::values::{same, same_delta, write};
@@ -34,6 +35,8 @@ pub enum Outcome {
     Same {
         points: usize,
         steps: u64,
+        /// Steps of the forward derivatives.
+        forward: u64,
         kinks: u64,
         entries: usize,
         /// Whether the monadic texts were left out, because of `iterate`.
@@ -81,6 +84,7 @@ struct Prepared {
     /// Our derivatives, with the types of their arguments.
     forward: (Wire, Ty),
     monadic: (Wire, Ty),
+    tangent: Tangent,
     /// Whether `iterate` is somewhere in the program.
     iterates: bool,
     /// Top-level values: bound by `let` around the program there, computed before it here.
@@ -141,6 +145,8 @@ fn prepare(subject: &Subject) -> Result<Prepared, Outside> {
         Ok((wire, ty(&linker, &lambda.ty)?))
     };
     let (forward, monadic) = (image(Mode::Forward)?, image(Mode::Monadic)?);
+    let derived = Global::Derived { mode: Mode::Forward, of: Arc::new(subject.function.clone()) };
+    let tangent = Tangent::new(&linker, derived.clone(), &*lambda_of(&linker, &derived)?)?;
     let mut lines = vec![format!("(forward {context} {text})"), format!("(monadic {context} {text})")];
     for point in &subject.points {
         let mut value = String::new();
@@ -148,6 +154,7 @@ fn prepare(subject: &Subject) -> Result<Prepared, Outside> {
         let fuel = subject.fuel;
         lines.push(format!("(eval {fuel} {context} ({value}) {run})"));
         lines.push(format!("(tape {fuel} {context} ({value}) {text})"));
+        lines.push(tangent.line(&linker, &point.data, fuel));
     }
     let iterates = subject.program.defs.values().any(|def| match &def.body {
         Body::Term(term) => iterates(term),
@@ -156,7 +163,7 @@ fn prepare(subject: &Subject) -> Result<Prepared, Outside> {
     let scalar =
         |value: &Global| linker.definition(value).is_ok_and(|found| matches!(found.ty, Type::Real | Type::Int));
     let lifts = !values.iter().all(scalar);
-    Ok(Prepared { linker, lines, forward, monadic, iterates, values, lifts })
+    Ok(Prepared { linker, lines, forward, monadic, tangent, iterates, values, lifts })
 }
 
 /// The top-level values that a function needs and that are no functions, each after those that it needs.
@@ -205,16 +212,31 @@ fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Out
             return Err(format!("the {name} derivative differs\n  proofs: {theirs}\n  code:   {ours}"));
         }
     }
-    let mut total = (0, 0, 0);
-    for (point, answers) in subject.points.iter().zip(answers[2..].chunks(2)) {
+    let mut total = (0, 0, 0, 0);
+    for (point, answers) in subject.points.iter().zip(answers[2..].chunks(3)) {
         let Some((steps, kinks)) = run_primal(subject, prepared, point, &answers[0])? else {
             return Ok(Outcome::TooLarge);
         };
         let Some(entries) = run_tape(subject, prepared, point, &answers[1])? else { return Ok(Outcome::TooLarge) };
-        total = (total.0 + steps, total.1 + kinks, total.2 + entries);
+        let ours = run(&prepared.linker, Kinks::Premise, |machine| prepared.tangent.run(machine, &point.data));
+        let forward = match (ok(&answers[2])?, ours) {
+            (None, Err(_)) => 0,
+            (_, Ok(None)) => return Ok(Outcome::TooLarge),
+            (Some((value, theirs, ..)), Ok(Some(ours))) => {
+                // A top-level value is computed once.
+                let exact = prepared.values.is_empty();
+                prepared.tangent.judge(&prepared.linker, ours, (value, theirs), steps, exact)?;
+                theirs
+            }
+            (None, Ok(_)) => return Err("the forward derivative is undefined in the proofs, not in the code".into()),
+            (Some(_), Err(problem)) => {
+                return Err(format!("a forward derivative in the proofs, in the code: {problem}"))
+            }
+        };
+        total = (total.0 + steps, total.1 + forward, total.2 + kinks, total.3 + entries);
     }
-    let (steps, kinks, entries) = total;
-    Ok(Outcome::Same { points: subject.points.len(), steps, kinks, entries, iterates: prepared.iterates })
+    let (steps, forward, kinks, entries) = total;
+    Ok(Outcome::Same { points: subject.points.len(), steps, forward, kinks, entries, iterates: prepared.iterates })
 }
 
 /// Value, steps, kinks and what else a run answers.

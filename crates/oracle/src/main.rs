@@ -109,6 +109,7 @@ struct Tally {
     same: usize,
     points: usize,
     steps: u64,
+    forward: u64,
     kinks: u64,
     entries: usize,
     iterate: usize,
@@ -121,10 +122,11 @@ struct Tally {
 impl Tally {
     fn add(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Same { points, steps, kinks, entries, iterates } => {
+            Outcome::Same { points, steps, forward, kinks, entries, iterates } => {
                 self.same += 1;
                 self.points += points;
                 self.steps += steps;
+                self.forward += forward;
                 self.kinks += kinks;
                 self.entries += entries;
                 self.iterate += usize::from(iterates);
@@ -137,8 +139,8 @@ impl Tally {
 
     fn report(&self, first: u64) {
         println!("{} programs from seed {first} on: the same derivatives, runs and tapes", self.same);
-        let Tally { points, steps, kinks, entries, .. } = self;
-        println!("  {points} points, {steps} steps, {kinks} kinks, {entries} tape entries");
+        let Tally { points, steps, forward, kinks, entries, .. } = self;
+        println!("  {points} points, {steps} steps, {kinks} kinks, {forward} steps of forward derivatives, {entries} tape entries");
         println!("  {} with `iterate`: the same but for the text of their monadic derivatives", self.iterate);
         println!("  {} too large to be compared", self.too_large);
         for (what, count) in &self.outside {
