@@ -9,7 +9,7 @@ use gradus_runtime::pool;
 use gradus_runtime::slot::{Entry, Kind, Limits as RawLimits, Release, SetLimits, Slot};
 use gradus_source::{Diagnostic, Span};
 use std::any::Any;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 /// What a call may use. A step is an iteration of a loop or a call of a recursive function.
@@ -124,13 +124,17 @@ struct EntryPoint {
 const STACK: i64 = pool::STACK as i64;
 /// What the C library may need beyond that.
 const MARGIN: i64 = 1 << 20;
+/// With less than that, it is not worth a try on the stack of the caller.
+const LITTLE_STACK: i64 = 1 << 18;
 
 /// Machine code of some functions of a module.
 pub struct Executable {
     code: Code,
     entries: Vec<EntryPoint>,
-    /// Whether some function calls itself, so that calls get a large stack.
+    /// Whether some function calls itself, so that calls may need a large stack.
     recursive: bool,
+    /// Whether some call has needed it.
+    deep: AtomicBool,
 }
 
 impl Executable {
@@ -149,7 +153,7 @@ impl Executable {
             })
             .collect();
         let recursive = recursion::recursive(module).contains(&true);
-        Ok(Executable { code, entries, recursive })
+        Ok(Executable { code, entries, recursive, deep: AtomicBool::new(false) })
     }
 
     /// The flattened parameters and results of an entry point.
@@ -222,23 +226,44 @@ impl Executable {
             call()
         } else {
             let bound = |limit: Option<u64>| limit.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
-            let raw = RawLimits {
-                stack: if self.recursive { STACK - MARGIN } else { RawLimits::NONE.stack },
-                memory: bound(limits.max_memory),
-                steps: bound(limits.max_steps),
-                interrupt: limits.interrupt.as_ref().map_or(std::ptr::null(), Arc::as_ptr),
+            let mut within = |stack: i64, large: bool| {
+                let raw = RawLimits {
+                    stack,
+                    memory: bound(limits.max_memory),
+                    steps: bound(limits.max_steps),
+                    interrupt: limits.interrupt.as_ref().map_or(std::ptr::null(), Arc::as_ptr),
+                };
+                // They are taken back before the flag can go away.
+                unsafe { (self.code.set_limits)(&raw) };
+                let code = if large { stacker::grow(STACK as usize, &mut call) } else { call() };
+                unsafe { (self.code.set_limits)(std::ptr::null()) };
+                code
             };
-            // They are taken back before the flag can go away.
-            unsafe { (self.code.set_limits)(&raw) };
-            let code = if self.recursive { stacker::grow(STACK as usize, call) } else { call() };
-            unsafe { (self.code.set_limits)(std::ptr::null()) };
-            code
+            if self.recursive {
+                self.on_enough_stack(within)
+            } else {
+                within(RawLimits::NONE.stack, false)
+            }
         };
         if code == 0 {
             Ok(())
         } else {
             Err(self.error(code, limits))
         }
+    }
+
+    /// Runs a call that is given its stack in bytes, and whether that is to be a large one. Making one takes longer than most calls; so the
+    /// stack of the caller is tried first. A call that fails has given back all that it had and has written nothing, so that it can be run again.
+    fn on_enough_stack(&self, mut call: impl FnMut(i64, bool) -> i32) -> i32 {
+        let here = stacker::remaining_stack().map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX)) - MARGIN;
+        if here > LITTLE_STACK && !self.deep.load(Ordering::Relaxed) {
+            let code = call(here.min(STACK - MARGIN), false);
+            if code == 0 || Kind::of(code).0 != Kind::Stack {
+                return code;
+            }
+            self.deep.store(true, Ordering::Relaxed);
+        }
+        call(STACK - MARGIN, true)
     }
 
     /// # Safety

@@ -21,6 +21,10 @@ let rec deep (n : int) : int = if n = 0 then 0 else 1 + deep (n - 1)
 let numbers (n : int) : real[] = build n real
 let total (n : int) : real = sum (build n (fun i -> real i))
 let table (n : int) : real[][] = build n (fun i -> build n (fun j -> real (i * j)))
+let rec chain (n : int) (x : real) : real = if n = 0 then x else 0.5 * sin (chain (n - 1) x)
+let slope (n : int) : real = grad (chain n) 0.7
+let rec tally (n : int) (a : real[]) : real[] =
+  if n = 0 then a else let b = tally (n - 1) (set a 0 (a.(0) + 1.0)) in set b 1 (b.(1) + 1.0)
 ";
 
 fn within(native: &Native, entry: usize, argument: Leaf, limits: &Limits) -> Result<Vec<Leaf>, RunError> {
@@ -52,8 +56,8 @@ fn steps() {
 
 #[test]
 fn interrupts() {
-    for native in natives(TEXT, &["endless", "total"]) {
-        for (entry, argument) in [(0, Leaf::Real(0.0)), (1, Leaf::Int(i64::MAX))] {
+    for native in natives(TEXT, &["endless", "total", "slope"]) {
+        for (entry, argument) in [(0, Leaf::Real(0.0)), (1, Leaf::Int(i64::MAX)), (2, Leaf::Int(i64::MAX))] {
             let flag = Arc::new(AtomicBool::new(false));
             let limits = Limits { interrupt: Some(flag.clone()), ..Limits::default() };
             let other = std::thread::spawn(move || {
@@ -65,6 +69,26 @@ fn interrupts() {
             other.join().expect("ends");
         }
     }
+}
+
+/// A call that does not find room on the stack of its caller runs again on a larger one, as if for the first time.
+#[test]
+fn recursion_on_a_small_stack() {
+    let on_a_small_stack = || {
+        for native in natives(TEXT, &["tally", "slope"]) {
+            let array = [Leaf::Int(200_000), Leaf::reals([0.0, 0.0])];
+            let limits = Limits { max_steps: Some(200_010), max_memory: Some(30_000_000), ..Limits::default() };
+            for _ in 0..2 {
+                let found = native.call_within(0, &array, &limits);
+                assert_eq!(found, Ok(vec![Leaf::reals([200_000.0, 200_000.0])]));
+                // The caller's array is still what it was.
+                assert_eq!(array[1], Leaf::reals([0.0, 0.0]));
+                assert_eq!(native.call(1, &[Leaf::Int(200_000)]), Ok(vec![Leaf::Real(0.0)]));
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(6 << 20).spawn(on_a_small_stack).expect("a thread");
+    thread.join().expect("ends");
 }
 
 #[test]
