@@ -188,7 +188,7 @@ fn compare_written(oracle: &mut Oracle, tally: &mut Tally) -> std::io::Result<()
             }
         }
     }
-    println!("{} gradients of written programs: the same derivatives, runs and tapes", tally.written);
+    println!("{} functions of written programs: the same derivatives, runs and tapes", tally.written);
     for (what, count) in left_out {
         println!("  {count} left out: {what}");
     }

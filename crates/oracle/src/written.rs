@@ -1,4 +1,5 @@
-//! Written programs: every `(* grad: FUNCTION POINT = .. *)` in the programs of a folder is a function to compare, at a point.
+//! Written programs: every `(* grad: FUNCTION POINT = .. *)` in the programs of a folder, and every such `value`, `diff`, `jacobian` and `hessian`,
+//! is a function to compare, at a point.
 
 use crate::compare::{Place, Subject};
 use gradus_core::build::At;
@@ -15,6 +16,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What may be claimed of a function at a point.
+const FORMS: [&str; 5] = ["grad", "value", "diff", "jacobian", "hessian"];
 /// What the function is called besides its own name.
 const FUNCTION: &str = "the function";
 /// Enough for the recursion in these programs.
@@ -73,14 +76,20 @@ fn find(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The applications of which a gradient is claimed.
+/// The applications about which something is claimed, each once.
 fn claims(text: &str) -> Vec<String> {
     let comments = gradus_syntax::parse_module(Default::default(), text).comments;
-    let inside = comments.iter().filter_map(|comment| {
-        let raw = text.get(comment.span.start as usize..comment.span.end as usize)?;
-        raw.strip_prefix("(*")?.strip_suffix("*)")?.trim().strip_prefix("grad: ")
-    });
-    inside.filter_map(|claim| Some(claim.get(..equality(claim)?)?.trim().to_string())).collect()
+    let mut claims: Vec<String> = Vec::new();
+    for comment in &comments {
+        let raw = text.get(comment.span.start as usize..comment.span.end as usize).unwrap_or("");
+        let inside = raw.strip_prefix("(*").and_then(|raw| raw.strip_suffix("*)")).unwrap_or("");
+        let Some((form, claim)) = inside.trim().split_once(": ") else { continue };
+        let Some(claim) = equality(claim).and_then(|at| claim.get(..at)) else { continue };
+        if FORMS.contains(&form) && claims.iter().all(|known| known != claim.trim()) {
+            claims.push(claim.trim().to_string());
+        }
+    }
+    claims
 }
 
 /// Where the first `=` between blanks and outside brackets stands.
