@@ -15,7 +15,7 @@ use gradus_core::{Global, Symbol, Term, Type, Var};
 use gradus_native::flow::Failure;
 use gradus_native::lower::Signature;
 use gradus_native::{Call, Entry, Executable, Layout, Limits, RunError};
-use gradus_source::Diagnostic;
+use gradus_source::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -78,6 +78,8 @@ pub struct Code {
     params: Vec<Layout>,
     data: Vec<(Symbol, Layout)>,
     result: Layout,
+    /// The place of the whole.
+    span: Span,
 }
 
 impl Compiled {
@@ -237,7 +239,7 @@ impl Compiled {
         let made = lowered.entries.into_iter().zip(entries).map(|(lowered, entry)| {
             let code = lowered.and_then(|(_, signature)| {
                 let number = place.next();
-                Code::new(executable.clone()?, number.unwrap_or(0), &signature, core)
+                Code::new(executable.clone()?, number.unwrap_or(0), &signature, core, entry.term.span)
             });
             code.map(Rc::new).map_err(|refusal| {
                 let reason = self.program.errors(vec![*refusal]);
@@ -250,7 +252,7 @@ impl Compiled {
     /// What code gives. The constants that it needs are there.
     pub fn run(&self, code: &Code, inputs: &[Input], result: &Type) -> Result<Value, Stopped> {
         let mut call = self.call(code, inputs)?;
-        self.run_call(&mut call)?;
+        self.run_call(code, &mut call)?;
         Ok(self.result(code, &call, result))
     }
 
@@ -280,15 +282,16 @@ impl Compiled {
                 None => gradus_source::bug!("there is no value of `{name}`"),
             }
         }
-        let mut call = Call::new(code.executable.clone(), code.entry, leaves).map_err(|error| self.stopped(&error))?;
+        let mut call =
+            Call::new(code.executable.clone(), code.entry, leaves).map_err(|error| self.stopped(&error, code))?;
         let Options { max_steps, max_memory, threads, interrupt, .. } = self.program.options();
         let (max_steps, max_memory, threads) = (*max_steps, *max_memory, *threads);
         call.limits = Limits { max_steps, max_memory, interrupt: interrupt.clone(), threads };
         Ok(call)
     }
 
-    pub fn run_call(&self, call: &mut Call) -> Result<(), Stopped> {
-        call.run().map_err(|error| self.stopped(&error))
+    pub fn run_call(&self, code: &Code, call: &mut Call) -> Result<(), Stopped> {
+        call.run().map_err(|error| self.stopped(&error, code))
     }
 
     /// What the last run of a call gave.
@@ -296,8 +299,13 @@ impl Compiled {
         values::unflatten(call.results(), ty, &code.result, &self.program.schema())
     }
 
-    fn stopped(&self, error: &RunError) -> Stopped {
-        let said = self.program.errors(vec![error.diagnostic()]);
+    fn stopped(&self, error: &RunError, code: &Code) -> Stopped {
+        let mut diagnostic = error.diagnostic();
+        // What the compiler added has no place of its own.
+        for label in diagnostic.labels.iter_mut().filter(|label| label.span == Span::default()) {
+            label.span = code.span;
+        }
+        let said = self.program.errors(vec![diagnostic]);
         match error {
             RunError::Failed(site) if site.failure == Failure::Order => Stopped::Beyond(said),
             RunError::Arguments { .. } => Stopped::Beyond(said),
@@ -313,12 +321,13 @@ impl Code {
         entry: usize,
         signature: &Signature,
         core: &gradus_core::Program,
+        span: Span,
     ) -> Result<Code, Box<Diagnostic>> {
         let layout = |ty: &Type| Layout::of(core, ty).map_err(|refusal| Box::new(refusal.diagnostic()));
         let params = signature.params.iter().map(layout).collect::<Result<_, _>>()?;
         let named = |(name, ty): &(Symbol, Type)| layout(ty).map(|layout| (name.clone(), layout));
         let data = signature.data.iter().map(named).collect::<Result<_, _>>()?;
-        Ok(Code { executable, entry, params, data, result: layout(&signature.result)? })
+        Ok(Code { executable, entry, params, data, result: layout(&signature.result)?, span })
     }
 
     /// How many leaves the parameters have, if these and the result's hold nothing but reals in the order of the values.

@@ -64,7 +64,7 @@ impl Function {
         };
         let run = |compiled: &Compiled, code: &Code| {
             let mut call = compiled.call(code, &inputs)?;
-            let ((), times) = repeat.times(|| compiled.run_call(&mut call))?;
+            let ((), times) = repeat.times(|| compiled.run_call(code, &mut call))?;
             Ok((compiled.result(code, &call, self.result()), times, compiled.backend()))
         };
         let evaluate = |evaluator: &mut Evaluator| {
@@ -85,7 +85,7 @@ impl Function {
         let code = |compiled: &mut Compiled| compiled.function(self.definition(), &inputs, self.result());
         let run = |compiled: &Compiled, code: &Code| {
             let mut call = compiled.call(code, &inputs)?;
-            least_time(seconds, || compiled.run_call(&mut call))
+            least_time(seconds, || compiled.run_call(code, &mut call))
         };
         let evaluate = |evaluator: &mut Evaluator| {
             let prepared = evaluator.prepare(self.definition(), &inputs)?;

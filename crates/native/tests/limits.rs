@@ -147,6 +147,23 @@ fn repeated_calls() {
     }
 }
 
+/// The place is one of the program, although the forward sweep is not.
+#[test]
+fn memory_of_a_gradient() {
+    let text = "let rec chain (n : int) (x : real) : real =\n\
+                let z = sin x in (if n = 0 then x else 0.5 * chain (n - 1) (0.9 * x)) * z\n\
+                let slope (n : int) : real = grad (chain n) 0.7";
+    let limits = Limits { max_memory: Some(2 << 20), ..Limits::default() };
+    for native in natives(text, &["slope"]) {
+        match within(&native, 0, Leaf::Int(1_000_000), &limits) {
+            Err(RunError::Memory { span, .. }) => {
+                assert!(span.start > 0 && span.end as usize <= text.len(), "{span:?}")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 /// What the forward sweep leaves for the backward sweep counts as memory, and a call that fails in between leaves nothing behind.
 #[test]
 fn gradients_of_deep_recursion() {

@@ -536,7 +536,9 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
     let cell = Var::fresh("trace", Type::boxed(halves.trace));
     let fields = vars.iter().map(|v| Atom::Var(*v)).collect();
     let op = Op::Cell { shape: halves.trace, tag, fields };
-    forward.push(Stmt { binds: vec![cell], op, span: Default::default() });
+    // Memory may run out here.
+    let span = forward.iter().rev().map(|stmt| stmt.span).find(|span| *span != Default::default()).unwrap_or_default();
+    forward.push(Stmt { binds: vec![cell], op, span });
     let results = [body.results, vec![cell.into()]].concat();
     module.functions[halves.forward.0].body = Block { stmts: forward, results };
     module.functions[halves.back.0].body = back;
