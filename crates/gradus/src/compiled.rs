@@ -14,9 +14,10 @@ use gradus_core::build::At;
 use gradus_core::{Global, Symbol, Term, Type, Var};
 use gradus_native::flow::Failure;
 use gradus_native::lower::Signature;
-use gradus_native::{Call, Entry, Executable, Layout, Limits, RunError};
+use gradus_native::{Call, Entry, Executable, Layout, Leaf, Limits, RunError};
 use gradus_source::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub struct Compiled {
     data: DataValues,
     /// The constants that have been computed.
     computed: FxHashMap<Symbol, Value>,
+    /// What of both has been flattened, for all calls. Arrays of reals need not be.
+    flat: RefCell<FxHashMap<Symbol, Vec<Rc<Leaf>>>>,
     codes: FxHashMap<Key, Made>,
 }
 
@@ -89,8 +92,8 @@ impl Compiled {
             return Err(program.error(DriverError::OnlyReference { option }));
         }
         let (data, constants) = (program.data()?, Constants::new(program.core()));
-        let (computed, codes) = (FxHashMap::default(), FxHashMap::default());
-        Ok(Compiled { program: program.clone(), constants, data, computed, codes })
+        let (computed, flat, codes) = Default::default();
+        Ok(Compiled { program: program.clone(), constants, data, computed, flat, codes })
     }
 
     /// What makes the code.
@@ -275,12 +278,7 @@ impl Compiled {
             }
         }
         for (name, layout) in &code.data {
-            let loaded = self.data.iter().find(|(known, _, _)| known == name).map(|(_, ty, value)| (ty, value));
-            let computed = || Some((&self.constants.get(name)?.ty, self.computed.get(name)?));
-            match loaded.or_else(computed) {
-                Some((ty, value)) => values::flatten(value, ty, layout, &schema, &mut leaves),
-                None => gradus_source::bug!("there is no value of `{name}`"),
-            }
+            self.flatten_known(name, layout, &mut leaves);
         }
         let mut call =
             Call::new(code.executable.clone(), code.entry, leaves).map_err(|error| self.stopped(&error, code))?;
@@ -288,6 +286,32 @@ impl Compiled {
         let (max_steps, max_memory, threads) = (*max_steps, *max_memory, *threads);
         call.limits = Limits { max_steps, max_memory, interrupt: interrupt.clone(), threads };
         Ok(call)
+    }
+
+    /// The leaves of data or of a constant.
+    fn flatten_known<'a>(&'a self, name: &Symbol, layout: &Layout, leaves: &mut Vec<gradus_native::Argument<'a>>) {
+        use gradus_native::Argument;
+        if let Some(flat) = self.flat.borrow().get(name) {
+            return leaves.extend(flat.iter().cloned().map(Argument::Shared));
+        }
+        let loaded = self.data.iter().find(|(known, _, _)| known == name).map(|(_, ty, value)| (ty, value));
+        let computed = || Some((&self.constants.get(name)?.ty, self.computed.get(name)?));
+        let Some((ty, value)) = loaded.or_else(computed) else { gradus_source::bug!("there is no value of `{name}`") };
+        let first = leaves.len();
+        values::flatten(value, ty, layout, &self.program.schema(), leaves);
+        if is_plain(layout) {
+            return;
+        }
+        let mut flat = Vec::new();
+        for argument in leaves.drain(first..) {
+            flat.push(match argument {
+                Argument::Owned(leaf) => Rc::new(leaf),
+                Argument::Shared(leaf) => leaf,
+                Argument::Reals { dims, data } => Rc::new(Leaf::Reals { dims: dims.to_vec(), data: data.to_vec() }),
+            });
+        }
+        leaves.extend(flat.iter().cloned().map(Argument::Shared));
+        self.flat.borrow_mut().insert(name.clone(), flat);
     }
 
     pub fn run_call(&self, code: &Code, call: &mut Call) -> Result<(), Stopped> {
@@ -332,14 +356,16 @@ impl Code {
 
     /// How many leaves the parameters have, if these and the result's hold nothing but reals in the order of the values.
     pub fn leaves_of_reals(&self) -> Option<usize> {
-        fn is_plain(layout: &Layout) -> bool {
-            match layout.parts() {
-                Some(parts) => parts.iter().all(is_plain),
-                None => layout.is_dense(),
-            }
-        }
         let plain = is_plain(&self.result) && self.params.iter().all(is_plain);
         plain.then(|| self.params.iter().map(|layout| layout.leaves().len()).sum())
+    }
+}
+
+/// Whether there is nothing but reals, in the order of the values.
+fn is_plain(layout: &Layout) -> bool {
+    match layout.parts() {
+        Some(parts) => parts.iter().all(is_plain),
+        None => layout.is_dense(),
     }
 }
 

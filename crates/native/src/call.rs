@@ -9,6 +9,8 @@ use std::rc::Rc;
 #[derive(Clone, Debug)]
 pub enum Argument<'a> {
     Owned(Leaf),
+    /// For several calls.
+    Shared(Rc<Leaf>),
     /// An array of reals that belongs to the caller and is not copied.
     Reals {
         dims: &'a [usize],
@@ -20,6 +22,7 @@ impl Argument<'_> {
     pub fn ty(&self) -> Type {
         match self {
             Argument::Owned(leaf) => leaf.ty(),
+            Argument::Shared(leaf) => leaf.ty(),
             Argument::Reals { dims, .. } => Type::array(Scalar::Real, dims.len() as u8),
         }
     }
@@ -27,6 +30,7 @@ impl Argument<'_> {
     fn is_regular(&self) -> bool {
         match self {
             Argument::Owned(leaf) => leaf.is_regular(),
+            Argument::Shared(leaf) => leaf.is_regular(),
             Argument::Reals { dims, data } => dims.iter().product::<usize>() == data.len(),
         }
     }
@@ -34,6 +38,7 @@ impl Argument<'_> {
     fn slot(&self) -> Slot {
         match self {
             Argument::Owned(leaf) => leaf.slot(),
+            Argument::Shared(leaf) => leaf.slot(),
             Argument::Reals { dims, data } => Slot::array(data, dims),
         }
     }
@@ -66,6 +71,7 @@ impl<'a> Call<'a> {
     pub fn into_owned(mut self) -> Call<'static> {
         let own = |argument| match argument {
             Argument::Owned(leaf) => Argument::Owned(leaf),
+            Argument::Shared(leaf) => Argument::Shared(leaf),
             Argument::Reals { dims, data } => Argument::Owned(Leaf::Reals { dims: dims.to_vec(), data: data.to_vec() }),
         };
         let arguments: Vec<Argument<'static>> = std::mem::take(&mut self.arguments).into_iter().map(own).collect();
