@@ -34,7 +34,7 @@ typedef struct {
 
 /* Into how many chunks a loop is cut; see the function `count` of the Rust runtime, which does the same. */
 static int64_t gr_chunk_count(int64_t count, double work, double least, int64_t sums) {
-  double k = 128.0, bounds[4] = {work / least, (double)count, (double)(1 << 25) / (double)sums, work / (least / 8192.0 * (double)sums)};
+  double k = 128.0, bounds[4] = {work / least, (double)count, (double)(1 << 25) / (double)sums, work / (least / 1024.0 * (double)sums)};
   for (int i = 0; i < 4; i++) k = bounds[i] < k ? bounds[i] : k;
   return (int64_t)k;
 }

@@ -27,7 +27,7 @@ pub struct Shared {
 /// More chunks than this are not made.
 const MOST: f64 = 128.0;
 /// Of work that is worth a chunk, so much belongs to a number that each chunk adds up: it is cleared, and added to the total.
-const SHARE_OF_SUM: f64 = 1.0 / 8192.0;
+const SHARE_OF_SUM: f64 = 1.0 / 1024.0;
 /// So many numbers may all chunks together add up.
 const MOST_SUMS: f64 = (1 << 25) as f64;
 

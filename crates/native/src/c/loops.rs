@@ -23,6 +23,8 @@ pub(super) struct Collected<'a> {
 
 /// A loop with sums that runs fewer times than this is no faster in lanes.
 const SHORT: i64 = 12;
+/// Iterations whose checks are made together.
+const CHECKED: i64 = 1 << 14;
 /// Statements of a body that may stand twice in the program.
 const SIMPLE: usize = 16;
 
@@ -97,12 +99,26 @@ impl Emitter<'_> {
         let index = self.name(l.index);
         let place = self.place(span);
         if let Some(apart) = peel::peeled(l).filter(|apart| runs_in_lanes(&apart.others)) {
-            self.line(&format!("if ({from} == 0 && {to} > 0) {{"));
-            let targets = self.rows(arrays, rows, "0");
-            self.nested(&apart.first.body, &[], &targets);
+            let mut second = from.to_string();
+            if let Some(first) = &apart.first {
+                self.line(&format!("if ({from} == 0 && {to} > 0) {{"));
+                let targets = self.rows(arrays, rows, "0");
+                self.nested(&first.body, &[], &targets);
+                self.line("}");
+                second = format!("{index}_second");
+                self.line(&format!("int64_t {second} = {from} > 0 ? {from} : 1;"));
+            }
+            let Some(last) = &apart.last else {
+                return self.iterations(&apart.others, state, into, [&second, to], span);
+            };
+            let (end, count) = (format!("{index}_last"), self.atom(l.count));
+            self.line(&format!("int64_t {end} = {to} == {count} && {to} > {second} ? {to} - 1 : {to};"));
+            self.iterations(&apart.others, state, into, [&second, &end], span);
+            self.line(&format!("for (int64_t {index} = {end}; {index} < {to}; {index}++) {{"));
+            let targets = self.rows(arrays, rows, &index);
+            self.nested(&last.body, &[], &targets);
             self.line("}");
-            self.line(&format!("int64_t {index}_second = {from} > 0 ? {from} : 1;"));
-            return self.iterations(&apart.others, state, into, [&format!("{index}_second"), to], span);
+            return;
         }
         let straight = straightened(l);
         let l = straight.as_ref().unwrap_or(l);
@@ -229,8 +245,11 @@ impl Emitter<'_> {
 
     /// All the checks of a loop before it runs: whether any fails is found in vector lanes, which one only then.
     fn check_loop(&mut self, checks: &[Stmt], index: &str, [from, to]: [&str; 2]) {
-        self.line("{");
+        // In parts, so that a loop that fails early does not look at all its iterations first.
+        let (part, past) = (format!("{index}_part"), format!("{index}_past"));
+        self.line(&format!("for (int64_t {part} = {from}, {past}; {part} < {to}; {part} = {past}) {{"));
         self.depth += 1;
+        self.line(&format!("{past} = {to} - {part} > {CHECKED} ? {part} + {CHECKED} : {to};"));
         self.line("int64_t bad = 0;");
         for search in [false, true] {
             if search {
@@ -238,7 +257,7 @@ impl Emitter<'_> {
             } else {
                 self.line("#pragma omp simd reduction(| : bad)");
             }
-            self.line(&format!("for (int64_t {index} = {from}; {index} < {to}; {index}++) {{"));
+            self.line(&format!("for (int64_t {index} = {part}; {index} < {past}; {index}++) {{"));
             self.depth += 1;
             for stmt in checks {
                 match &stmt.op {

@@ -5,7 +5,7 @@ use crate::flow::*;
 use gradus_core::Prim;
 
 /// Iterations between additions that had to wait.
-pub(super) const STRIP: i64 = 64;
+pub(super) const STRIP: i64 = 256;
 
 /// A loop whose iterations can run side by side in vector lanes.
 pub(super) struct Vectors {
@@ -19,6 +19,8 @@ pub(super) struct Vectors {
 pub(super) struct Late {
     /// What is kept for each iteration, with its buffer: the number, and what its place is computed from.
     kept: Vec<(Var, String)>,
+    /// Those of the buffers that an earlier addition does not have.
+    own: Vec<(Type, String)>,
     /// The addition, with its place computed.
     pub(super) stmts: Vec<Stmt>,
     /// Whether each iteration has a place of its own.
@@ -27,7 +29,7 @@ pub(super) struct Late {
 
 impl Late {
     pub(super) fn buffers(&self) -> impl Iterator<Item = (Type, &str)> {
-        self.kept.iter().map(|(var, buffer)| (var.ty, &buffer[..]))
+        self.own.iter().map(|(ty, buffer)| (*ty, &buffer[..]))
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = (Var, &str)> {
@@ -54,9 +56,8 @@ pub(super) fn vectors(l: &For) -> Option<Vectors> {
                         found.sums.push(*acc);
                     }
                 } else {
-                    let own = index.iter().any(|at| matches!(place(l, *at), Place::Next(_)));
                     let alone = places.iter().all(|(other, place)| other != acc || *place == &index[..]);
-                    if !own || !alone {
+                    if !goes_on(l, index) || !alone {
                         found.meeting.push(*acc);
                     }
                     places.push((*acc, index));
@@ -66,12 +67,19 @@ pub(super) fn vectors(l: &For) -> Option<Vectors> {
         }
     }
     let numbers = l.body.results.iter().all(|a| !a.ty().is_counted());
-    let waiting = places.iter().filter(|(acc, _)| found.meeting.contains(acc)).count();
-    (numbers && (waiting == 0 || work(&l.body) >= WORTH_WAITING * waiting)).then_some(found)
+    let waiting = places.iter().filter(|(acc, _)| found.meeting.contains(acc));
+    let wait: usize = waiting.map(|(_, index)| if goes_on(l, index) { WAIT_APART } else { WAIT }).sum();
+    (numbers && (wait == 0 || work(&l.body) >= wait)).then_some(found)
 }
 
-/// Operations for each addition that make up for its wait.
-const WORTH_WAITING: usize = 6;
+/// Operations that make up for the wait of an addition: one by one, or in vector lanes, since each iteration has a place of its own.
+const WAIT: usize = 6;
+const WAIT_APART: usize = 1;
+
+/// Whether each iteration has a place of its own.
+fn goes_on(l: &For, index: &[Atom]) -> bool {
+    index.iter().any(|at| matches!(place(l, *at), Place::Next(_)))
+}
 
 fn work(block: &Block) -> usize {
     let cost = |stmt: &Stmt| match &stmt.op {
@@ -94,14 +102,22 @@ impl Vectors {
             }
             _ => true,
         });
-        let mut buffers = 0;
+        let mut buffers: Vec<(Atom, String)> = Vec::new();
         let late = late.into_iter().map(|(span, acc, index, value)| {
-            let mut found = Late { kept: Vec::new(), stmts: Vec::new(), apart: false };
+            let mut found = Late { kept: Vec::new(), own: Vec::new(), stmts: Vec::new(), apart: false };
             let mut keep = |atom: Atom, found: &mut Late| {
                 let var = Var::fresh("late", atom.ty());
-                buffers += 1;
-                found.kept.push((var, format!("buffer{buffers}")));
-                kept.body.results.push(atom);
+                let buffer = match buffers.iter().find(|(known, _)| *known == atom) {
+                    Some((_, buffer)) => buffer.clone(),
+                    None => {
+                        let buffer = format!("buffer{}", buffers.len() + 1);
+                        buffers.push((atom, buffer.clone()));
+                        found.own.push((atom.ty(), buffer.clone()));
+                        kept.body.results.push(atom);
+                        buffer
+                    }
+                };
+                found.kept.push((var, buffer));
                 Atom::Var(var)
             };
             let index = index

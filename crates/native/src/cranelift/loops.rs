@@ -74,9 +74,22 @@ impl Emitter<'_, '_, '_> {
     ) -> Vec<Value> {
         if let Some(apart) = peel::peeled(l).filter(|apart| state.is_empty() && plan::plan(&apart.others).is_some()) {
             let one = self.b.ins().iconst(types::I64, 1);
-            let (first, second) = (self.b.ins().smin(to, one), self.b.ins().smax(from, one));
-            self.one_by_one(&apart.first, arrays, flat, state, [from, first], true, span);
-            return self.iterations(&apart.others, arrays, flat, state, [second, to], span);
+            let mut start = from;
+            if let Some(first) = &apart.first {
+                let end = self.b.ins().smin(to, one);
+                self.one_by_one(first, arrays, flat, state, [from, end], true, span);
+                start = self.b.ins().smax(from, one);
+            }
+            let Some(last) = &apart.last else {
+                return self.iterations(&apart.others, arrays, flat, state, [start, to], span);
+            };
+            // The last iteration of the loop, if it is among these and is not the first.
+            let count = self.number(l.count);
+            let before = self.b.ins().iadd_imm_s(count, -1);
+            let before = self.b.ins().smax(before, start);
+            let end = self.b.ins().smin(to, before);
+            self.iterations(&apart.others, arrays, flat, state, [start, end], span);
+            return self.one_by_one(last, arrays, flat, state, [end, to], true, span);
         }
         let bounded = is_bounded(l);
         if bounded {

@@ -14,6 +14,9 @@ use rustc_hash::FxHashMap;
 /// More buffers than this, and the loop runs without lanes.
 const MOST_BUFFERS: usize = 24;
 
+/// What it costs, in operations, to load a pair of which one half was just stored.
+const LATE_PAIR: i32 = 8;
+
 /// A loop in lanes.
 pub(super) struct Plan<'a> {
     /// What must hold before, for all iterations: checks, and what they are computed from.
@@ -94,6 +97,8 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
     let mut phase: FxHashMap<Var, usize> = FxHashMap::default();
     phase.insert(l.index, 0);
     let (mut gain, mut cost) = (0, 0);
+    // Where pairs are added to.
+    let mut pairs: Vec<(Var, &Vec<Atom>)> = Vec::new();
     for stmt in &l.body.stmts {
         let mut at = 0;
         let mut simple = true;
@@ -130,7 +135,12 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
                             plan.sums.push((*acc, index));
                         }
                     } else if consecutive(stmt, l, &plan.cheap) {
-                        gain += 1;
+                        // A pair that was just stored in part cannot be loaded before the store is through.
+                        match pairs.iter().any(|(other, place)| other == acc && *place != index) {
+                            true => cost += LATE_PAIR,
+                            false => gain += 1,
+                        }
+                        pairs.push((*acc, index));
                     } else {
                         cost += 2;
                     }

@@ -1,5 +1,6 @@
 //! One walk from the top: constants, equal computations shared, reads seen through, checks that are known to hold left out.
 
+use super::ranges::Linear;
 use crate::flow::walk::Renaming;
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
@@ -32,6 +33,8 @@ pub(super) enum Made {
     Fill(Vec<Atom>, Atom),
     Literal(Vec<Atom>),
     Cell(usize, Vec<Atom>),
+    /// A boolean: the second if the first holds, else the third.
+    Choice(Atom, Atom, Atom),
     /// Collected by a loop of so many iterations; of a row, the lengths as far as they are known outside the loop.
     Collected(Atom, Vec<Option<Atom>>),
     /// In the shape of another one.
@@ -52,8 +55,10 @@ pub(super) struct Forward {
     equal: Vec<Vec<(Var, Option<Atom>)>>,
     /// The indices of loops, with their counts.
     pub(super) below: FxHashMap<Var, Atom>,
-    /// The counts of the loops around, whose bodies run only if these are positive.
-    pub(super) around: Vec<Atom>,
+    /// The loops around: their indices and counts.
+    pub(super) loops: Vec<(Var, Atom)>,
+    /// Forms that are not negative here.
+    pub(super) inequalities: Vec<Linear>,
     /// Lengths of rows, with what they are if there are any rows.
     pub(super) row_lengths: FxHashMap<Var, Atom>,
     /// Integers that are lengths of arrays.
@@ -72,10 +77,9 @@ impl Forward {
             self.facts.push(FxHashSet::default());
             self.denied.push(FxHashSet::default());
             self.equal.push(Vec::new());
-            match (fact, self.denied.last_mut()) {
-                (Some((fact, true)), _) => self.learn(fact),
-                (Some((fact, false)), Some(denied)) => drop(denied.insert(fact)),
-                (_, _) => {}
+            let inequalities = self.inequalities.len();
+            if let Some((fact, outcome)) = fact {
+                self.learn(fact, outcome);
             }
             let mut out = Vec::with_capacity(block.stmts.len());
             for stmt in std::mem::take(&mut block.stmts) {
@@ -88,6 +92,7 @@ impl Forward {
             self.known.pop();
             self.facts.pop();
             self.denied.pop();
+            self.inequalities.truncate(inequalities);
             for (var, before) in self.equal.pop().unwrap_or_default().into_iter().rev() {
                 match before {
                     Some(before) => self.replaced.map.insert(var, before),
@@ -97,13 +102,38 @@ impl Forward {
         })
     }
 
-    /// From here to the end of the block, a boolean is true. If it says that a length is something known, so is every use of it.
-    fn learn(&mut self, fact: Var) {
-        if let Some(facts) = self.facts.last_mut() {
-            facts.insert(fact);
+    /// From here to the end of the block, a boolean is known, and with it what it is made of.
+    fn learn(&mut self, fact: Var, outcome: bool) {
+        let known = if outcome { &mut self.facts } else { &mut self.denied };
+        if let Some(known) = known.last_mut() {
+            known.insert(fact);
         }
-        let Some(Made::Scalar(Prim::Equal, args)) = self.made.get(&fact) else { return };
-        let (from, to) = match args[..] {
+        match self.made.get(&fact).cloned() {
+            Some(Made::Scalar(Prim::Not, args)) => {
+                if let [Atom::Var(x)] = args[..] {
+                    self.learn(x, !outcome);
+                }
+            }
+            Some(Made::Scalar(prim, args)) => {
+                self.learn_inequality(prim, &args, outcome);
+                if prim == Prim::Equal && outcome {
+                    self.learn_equal(&args);
+                }
+            }
+            // A conjunction that holds, a disjunction that does not.
+            Some(Made::Choice(first, second, third)) => {
+                let other = if outcome { (second, third) } else { (third, second) };
+                if other.1 == Atom::Bool(!outcome) {
+                    [first, other.0].into_iter().filter_map(Atom::var).for_each(|x| self.learn(x, outcome));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A length that is equal to something known is replaced by it.
+    fn learn_equal(&mut self, args: &[Atom]) {
+        let (from, to) = match *args {
             [Atom::Var(x), Atom::Int(k)] | [Atom::Int(k), Atom::Var(x)] => (x, Atom::Int(k)),
             // Lengths only: a boolean or a number may have been compared.
             [Atom::Var(x), Atom::Var(y)] if self.lengths.contains(&x) && self.lengths.contains(&y) => {
@@ -180,6 +210,13 @@ impl Forward {
         match &mut stmt.op {
             Op::Scalar { prim, args } => {
                 self.atoms(args);
+                if let Some((index, count)) = self.asks_for_last(*prim, args) {
+                    // Always in the same words, for whoever takes the last iteration apart.
+                    let next = Var::fresh("next", Type::INT);
+                    let op = Op::Scalar { prim: Prim::AddInt, args: vec![index.into(), Atom::Int(1)] };
+                    self.stmt(Stmt { binds: vec![next], op, span: stmt.span }, out);
+                    *args = vec![self.replaced.atom(next.into()), count];
+                }
                 let (prim, args) = (*prim, args.clone());
                 let y = stmt.binds[0];
                 if let Some(value) = fold::scalar(prim, &args).or_else(|| self.in_range(prim, &args)) {
@@ -220,7 +257,10 @@ impl Forward {
                 };
                 match known {
                     Some(known) => self.replace(stmt.binds[0], known),
-                    None => self.keep(Key::Select(cond, then, otherwise), stmt, out),
+                    None => {
+                        self.made.insert(stmt.binds[0], Made::Choice(cond, then, otherwise));
+                        self.keep(Key::Select(cond, then, otherwise), stmt, out);
+                    }
                 }
             }
             Op::Dim { array, axis } => {
@@ -366,7 +406,7 @@ impl Forward {
                 let fact = cond.var();
                 out.push(stmt);
                 if let Some(fact) = fact {
-                    self.learn(fact);
+                    self.learn(fact, true);
                 }
             }
             Op::If { cond, .. } => {
@@ -379,9 +419,12 @@ impl Forward {
                 l.carried.iter_mut().for_each(|(_, init)| self.atom(init));
                 self.below.insert(l.index, l.count);
                 self.state_shapes(&l.carried, &l.body, 0, &stmt.binds);
-                self.around.push(l.count);
+                let inequalities = self.inequalities.len();
+                self.loops.push((l.index, l.count));
+                self.learn_positive(l.count);
                 self.block(&mut l.body);
-                self.around.pop();
+                self.loops.pop();
+                self.inequalities.truncate(inequalities);
                 let (state, count) = (l.carried.len(), l.count);
                 for (array, row) in stmt.binds[state..].iter().zip(&l.body.results[state..]) {
                     if let Some(copied) = self.copied(*row, l) {
@@ -456,6 +499,11 @@ impl Forward {
                 self.stmt(Stmt { binds: vec![bind], op, span: stmt.span }, out);
             }
             return;
+        }
+        if let ([bind], [first], [second]) = (&stmt.binds[..], &then.results[..], &otherwise.results[..]) {
+            if bind.ty == Type::BOOL {
+                self.made.insert(*bind, Made::Choice(cond, *first, *second));
+            }
         }
         out.push(stmt);
     }

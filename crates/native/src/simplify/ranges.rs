@@ -1,161 +1,252 @@
-//! What is known of integers: that they are not negative, below a length, equal to one.
+//! What is known of integers: inequalities between sums of lengths and indices.
+//!
+//! An integer is written as a linear form of lengths, indices of loops and other variables, where its computation cannot overflow. An inequality
+//! is a linear form that is not negative. It follows if it still holds after every index, the innermost first, is replaced by the end of its
+//! range that makes the form smallest; or if it does so after one of the inequalities that hold here is taken off.
 
 use super::forward::{Forward, Key, Made};
 use crate::flow::*;
 use gradus_core::Prim;
 
+/// A sum of multiples of variables and a constant.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Linear {
+    terms: Vec<(Var, i64)>,
+    constant: i64,
+}
+
+/// How large an integer can be, which decides what can be computed from it without overflow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    /// A small constant, a length or a few of them: no array has more than 2^48 elements.
+    Small,
+    /// The index of any loop: at least 0, and no run gets near the largest integer by counting.
+    Index,
+    /// Not far below 0, if at all.
+    Natural,
+    Any,
+}
+
+/// Constants, and factors, that are small.
+const CONSTANT: i64 = 1 << 40;
+const FACTOR: i64 = 1 << 10;
+/// How many computations deep a form looks: so few small numbers, each with a factor, do not overflow.
+const DEPTH: usize = 3;
+/// How many of the latest inequalities are tried.
+const TRIED: usize = 32;
+
+impl Linear {
+    fn of(var: Var) -> Linear {
+        Linear { terms: vec![(var, 1)], constant: 0 }
+    }
+
+    fn constant(constant: i64) -> Linear {
+        Linear { terms: Vec::new(), constant }
+    }
+
+    fn is_constant(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// With a multiple of another form added. Forms have small coefficients, as their makers see to; sums of them saturate far from what counts.
+    fn plus(mut self, factor: i64, other: &Linear) -> Linear {
+        for (var, coefficient) in &other.terms {
+            let more = factor.saturating_mul(*coefficient);
+            match self.terms.iter_mut().find(|(v, _)| v == var) {
+                Some((_, there)) => *there = there.saturating_add(more),
+                None => self.terms.push((*var, more)),
+            }
+        }
+        self.terms.retain(|(_, coefficient)| *coefficient != 0);
+        self.constant = self.constant.saturating_add(factor.saturating_mul(other.constant));
+        self
+    }
+
+    fn take(&mut self, var: Var) -> i64 {
+        match self.terms.iter().position(|(v, _)| *v == var) {
+            Some(at) => self.terms.swap_remove(at).1,
+            None => 0,
+        }
+    }
+
+    fn shares_a_variable(&self, other: &Linear) -> bool {
+        self.terms.iter().any(|(v, _)| other.terms.iter().any(|(w, _)| v == w))
+    }
+}
+
 impl Forward {
-    /// Comparisons that hold because one side counts up to the other.
+    /// A comparison of integers whose outcome is known.
     pub(super) fn in_range(&self, prim: Prim, args: &[Atom]) -> Option<Atom> {
-        match (prim, args) {
-            (Prim::GreaterEqual, [x, Atom::Int(0)]) | (Prim::LessEqual, [Atom::Int(0), x]) if self.natural(*x) => {
-                Some(Atom::Bool(true))
-            }
-            (Prim::Less, [x, n]) | (Prim::Greater, [n, x]) if self.is_below(*x, *n) => Some(Atom::Bool(true)),
-            (Prim::Equal, [Atom::Var(x), y]) | (Prim::NotEqual, [Atom::Var(x), y]) if x.ty == Type::INT => {
-                // n = m holds if it was checked.
-                let equal = self.find(&Key::Scalar(Prim::Equal, vec![(*x).into(), *y]));
-                let holds = equal.is_some_and(|e| self.holds(e));
-                holds.then_some(Atom::Bool(prim == Prim::Equal))
-            }
-            _ => None,
+        let [a, b] = *args else { return None };
+        if a.ty() != Type::INT || b.ty() != Type::INT {
+            return None;
         }
-    }
-
-    /// Whether an integer is certainly not negative.
-    pub(super) fn natural(&self, x: Atom) -> bool {
-        match x {
-            Atom::Int(k) => k >= 0,
-            Atom::Var(v) if self.below.contains_key(&v) => true,
-            Atom::Var(v) => match self.made.get(&v) {
-                Some(Made::Scalar(Prim::SubInt, args)) => self.counts_down(args).is_some() || self.is_before(args),
-                Some(Made::Scalar(Prim::AddInt | Prim::MulInt, args)) => args.iter().all(|a| self.is_size(*a, 3)),
-                Some(_) => false,
-                None => {
-                    let checked = self.find(&Key::Scalar(Prim::GreaterEqual, vec![x, Atom::Int(0)]));
-                    self.lengths.contains(&v) || checked.is_some_and(|e| self.holds(e))
+        let (a, b) = if matches!(prim, Prim::Greater | Prim::GreaterEqual) { (b, a) } else { (a, b) };
+        let known = match prim {
+            // Where an element is about to be read, there are rows.
+            Prim::Less | Prim::Greater if self.is_less(a, b, true) => true,
+            Prim::Less | Prim::Greater if self.is_at_most(b, a) => false,
+            Prim::LessEqual | Prim::GreaterEqual if self.is_at_most(a, b) => true,
+            Prim::LessEqual | Prim::GreaterEqual if self.is_less(b, a, false) => false,
+            Prim::Equal | Prim::NotEqual => {
+                let equal = self.find(&Key::Scalar(Prim::Equal, vec![a, b])).is_some_and(|e| self.holds(e));
+                let differ = || self.is_less(a, b, false) || self.is_less(b, a, false);
+                if !equal && !differ() {
+                    return None;
                 }
-            },
-            Atom::Real(_) | Atom::Bool(_) | Atom::Nil(_) => false,
-        }
-    }
-
-    /// Whether an integer is a length, counts up to one, or is made of such: never negative, and far from overflowing, since no array has
-    /// more than 2^48 elements and `depth` of them are not added or multiplied by more than a small constant.
-    pub(super) fn is_size(&self, x: Atom, depth: usize) -> bool {
-        match x {
-            Atom::Int(k) => (0..1 << 10).contains(&k),
-            Atom::Var(v) => match self.below.get(&v) {
-                Some(Atom::Int(k)) => *k < 1 << 48,
-                Some(Atom::Var(n)) => self.lengths.contains(n) || (depth > 0 && self.is_size((*n).into(), depth - 1)),
-                Some(_) => false,
-                None => match self.made.get(&v) {
-                    Some(Made::Scalar(Prim::AddInt, args)) if depth > 0 => {
-                        args.iter().all(|a| self.is_size(*a, depth - 1))
-                    }
-                    Some(Made::Scalar(Prim::MulInt, args)) if depth > 0 => {
-                        args.iter().any(|a| a.var().is_none()) && args.iter().all(|a| self.is_size(*a, 0))
-                    }
-                    Some(_) => false,
-                    None => self.lengths.contains(&v),
-                },
-            },
-            Atom::Real(_) | Atom::Bool(_) | Atom::Nil(_) => false,
-        }
-    }
-
-    /// Whether `i - 1` is not negative because i is not 0.
-    fn is_before(&self, args: &[Atom]) -> bool {
-        let [i, Atom::Int(1)] = *args else { return false };
-        let zero = self.find(&Key::Scalar(Prim::Equal, vec![i, Atom::Int(0)]));
-        zero.is_some_and(|e| self.fails(e)) && self.natural(i)
-    }
-
-    pub(super) fn is_below(&self, x: Atom, n: Atom) -> bool {
-        match (x, n) {
-            (Atom::Int(x), Atom::Int(n)) => x < n,
-            (Atom::Int(0), _) => self.around.contains(&n),
-            (Atom::Var(v), _) => match self.below.get(&v).copied() {
-                Some(count) => self.same_count(count, n) || self.at_most(count, n),
-                None => match self.made.get(&v) {
-                    // i - 1 with i below n
-                    Some(Made::Scalar(Prim::SubInt, args)) => {
-                        self.counts_down(args).is_some_and(|count| self.same_count(count, n))
-                            || matches!(args[..], [i, Atom::Int(1)] if self.natural(i) && self.is_below(i, n))
-                    }
-                    // i + 1 with i below n - 1
-                    Some(Made::Scalar(Prim::AddInt, args)) => match args[..] {
-                        [Atom::Var(i), Atom::Int(1)] | [Atom::Int(1), Atom::Var(i)] => {
-                            self.below.get(&i).is_some_and(|count| self.is_one_less(*count, n))
-                        }
-                        _ => false,
-                    },
-                    _ => false,
-                },
-            },
-            _ => false,
-        }
-    }
-
-    /// Whether a count is at most n because it is itself below it, or one more than what is.
-    pub(super) fn at_most(&self, count: Atom, n: Atom) -> bool {
-        let Atom::Var(v) = count else { return false };
-        match self.made.get(&v) {
-            Some(Made::Scalar(Prim::AddInt, args)) => match args[..] {
-                [Atom::Var(i), Atom::Int(1)] | [Atom::Int(1), Atom::Var(i)] => self.is_below(i.into(), n),
-                _ => false,
-            },
-            _ => self.below.contains_key(&v) && self.is_below(count, n),
-        }
-    }
-
-    /// Whether `count` is `n - 1`.
-    pub(super) fn is_one_less(&self, count: Atom, n: Atom) -> bool {
-        match (count, n) {
-            (Atom::Int(count), Atom::Int(n)) => n.checked_sub(1) == Some(count),
-            (Atom::Var(v), _) => match self.made.get(&v) {
-                Some(Made::Scalar(Prim::SubInt, args)) => match args[..] {
-                    // n - 1 does not overflow.
-                    [Atom::Var(m), Atom::Int(1)] => self.natural(m.into()) && self.same_count(m.into(), n),
-                    _ => false,
-                },
-                _ => false,
-            },
-            _ => false,
-        }
-    }
-
-    /// Two integers that are the same, or known to be equal because it was checked.
-    pub(super) fn same_count(&self, a: Atom, b: Atom) -> bool {
-        let checked =
-            |x: Atom, y: Atom| self.find(&Key::Scalar(Prim::Equal, vec![x, y])).is_some_and(|e| self.holds(e));
-        match (a, b) {
-            (Atom::Int(x), Atom::Int(y)) => x <= y,
-            _ => a == b || checked(a, b) || checked(b, a) || self.as_row(a) == self.as_row(b),
-        }
-    }
-
-    /// The length of a row as it is if there are rows. Only for bounds: where there are none, no index is asked for.
-    fn as_row(&self, n: Atom) -> Atom {
-        n.var().and_then(|v| self.row_lengths.get(&v).copied()).unwrap_or(n)
-    }
-
-    /// `(n - 1) - k` with k below n: the count n.
-    pub(super) fn counts_down(&self, args: &[Atom]) -> Option<Atom> {
-        let [Atom::Var(last), Atom::Var(k)] = args else { return self.counts_down_from_constant(args) };
-        let count = *self.below.get(k)?;
-        match self.made.get(last)? {
-            Made::Scalar(Prim::SubInt, inner) if inner[..] == [count, Atom::Int(1)] => Some(count),
-            _ => None,
-        }
-    }
-
-    pub(super) fn counts_down_from_constant(&self, args: &[Atom]) -> Option<Atom> {
-        match args {
-            [Atom::Int(last), Atom::Var(k)] if self.below.get(k) == Some(&Atom::Int(last + 1)) => {
-                Some(Atom::Int(last + 1))
+                equal == (prim == Prim::Equal)
             }
-            _ => None,
+            _ => return None,
+        };
+        Some(Atom::Bool(known))
+    }
+
+    /// For a comparison that asks whether a loop is in its last iteration: the loop's index and its count.
+    pub(super) fn asks_for_last(&self, prim: Prim, args: &[Atom]) -> Option<(Var, Atom)> {
+        let (i, n) = match (prim, args) {
+            (Prim::Equal, [Atom::Var(i), Atom::Var(n)]) => (*i, *n),
+            _ => return None,
+        };
+        let asks = |i: Var, n: Var| {
+            let (index, count) = *self.loops.iter().find(|(index, _)| *index == i)?;
+            let next = self.form(n.into(), DEPTH, false).0.plus(1, &Linear::constant(1));
+            let apart = next.plus(-1, &self.form(count, DEPTH, false).0);
+            (apart.is_constant() && apart.constant == 0).then_some((index, count))
+        };
+        asks(i, n).or_else(|| asks(n, i))
+    }
+
+    /// `any_rows`: arrays are taken to have rows. One without does not know how long they would have been.
+    fn is_less(&self, a: Atom, b: Atom, any_rows: bool) -> bool {
+        let difference = self.form(b, DEPTH, any_rows).0.plus(-1, &self.form(a, DEPTH, any_rows).0);
+        self.is_natural(&difference.plus(-1, &Linear::constant(1)))
+    }
+
+    fn is_at_most(&self, a: Atom, b: Atom) -> bool {
+        self.is_natural(&self.form(b, DEPTH, false).0.plus(-1, &self.form(a, DEPTH, false).0))
+    }
+
+    /// Adds the inequalities that a comparison's outcome tells.
+    pub(super) fn learn_inequality(&mut self, prim: Prim, args: &[Atom], outcome: bool) {
+        let [a, b] = *args else { return };
+        if a.ty() != Type::INT || b.ty() != Type::INT {
+            return;
         }
+        let (a, b) = (self.form(a, DEPTH, false).0, self.form(b, DEPTH, false).0);
+        let (up, down) = (b.clone().plus(-1, &a), a.plus(-1, &b));
+        let more = |form: Linear| form.plus(-1, &Linear::constant(1));
+        match (prim, outcome) {
+            (Prim::Less, true) | (Prim::GreaterEqual, false) => self.inequalities.push(more(up)),
+            (Prim::LessEqual, true) | (Prim::Greater, false) => self.inequalities.push(up),
+            (Prim::Greater, true) | (Prim::LessEqual, false) => self.inequalities.push(more(down)),
+            (Prim::GreaterEqual, true) | (Prim::Less, false) => self.inequalities.push(down),
+            (Prim::Equal, true) | (Prim::NotEqual, false) => self.inequalities.extend([up, down]),
+            (Prim::Equal, false) | (Prim::NotEqual, true) if self.is_natural(&up) => self.inequalities.push(more(up)),
+            (Prim::Equal, false) | (Prim::NotEqual, true) if self.is_natural(&down) => {
+                self.inequalities.push(more(down));
+            }
+            _ => {}
+        }
+    }
+
+    /// In the body of a loop, its count is positive.
+    pub(super) fn learn_positive(&mut self, count: Atom) {
+        let form = self.form(count, DEPTH, false).0;
+        self.inequalities.push(form.plus(-1, &Linear::constant(1)));
+    }
+
+    /// Whether a form is certainly not negative.
+    fn is_natural(&self, form: &Linear) -> bool {
+        let recent = || self.inequalities.iter().rev().filter(|known| known.shares_a_variable(form)).take(TRIED);
+        self.is_natural_by_ranges(form.clone())
+            || recent().any(|known| self.is_natural_by_ranges(form.clone().plus(-1, known)))
+    }
+
+    fn is_natural_by_ranges(&self, mut form: Linear) -> bool {
+        for (index, count) in self.loops.iter().rev() {
+            let coefficient = form.take(*index);
+            if coefficient < 0 {
+                let last = self.form(*count, DEPTH, false).0.plus(-1, &Linear::constant(1));
+                form = form.plus(coefficient, &last);
+            }
+        }
+        form.constant >= 0 && form.terms.iter().all(|(v, coefficient)| *coefficient > 0 && self.is_size(*v))
+    }
+
+    /// Whether a variable is a length, or was found not to be negative.
+    fn is_size(&self, var: Var) -> bool {
+        let checked = || self.find(&Key::Scalar(Prim::GreaterEqual, vec![var.into(), Atom::Int(0)]));
+        self.lengths.contains(&var)
+            || self.loops.iter().any(|(_, count)| *count == var.into())
+            || checked().is_some_and(|e| self.holds(e))
+    }
+
+    /// An integer as a linear form, and how large it can be. What could overflow stays a variable.
+    fn form(&self, atom: Atom, depth: usize, any_rows: bool) -> (Linear, Size) {
+        let var = match atom {
+            Atom::Int(k) if k.abs() < CONSTANT => return (Linear::constant(k), Size::Small),
+            Atom::Int(k) => return (Linear::constant(k), Size::Any),
+            Atom::Var(var) => var,
+            Atom::Real(_) | Atom::Bool(_) | Atom::Nil(_) => gradus_source::bug!("{atom:?} is no integer"),
+        };
+        if let Some(count) = self.below.get(&var) {
+            let counts_to = match depth {
+                0 => Size::Any,
+                _ => self.form(*count, depth - 1, any_rows).1,
+            };
+            return (Linear::of(var), if counts_to == Size::Small { Size::Small } else { Size::Index });
+        }
+        if self.lengths.contains(&var) {
+            let row = self.row_lengths.get(&var).filter(|_| any_rows);
+            return match row {
+                Some(row) if depth > 0 => (self.form(*row, depth - 1, any_rows).0, Size::Small),
+                _ => (Linear::of(var), Size::Small),
+            };
+        }
+        let computed = match self.made.get(&var) {
+            Some(Made::Scalar(prim, args)) if depth > 0 => self.computed(*prim, args, depth - 1, any_rows),
+            _ => None,
+        };
+        computed.unwrap_or_else(|| (Linear::of(var), if self.is_size(var) { Size::Natural } else { Size::Any }))
+    }
+
+    fn computed(&self, prim: Prim, args: &[Atom], depth: usize, any_rows: bool) -> Option<(Linear, Size)> {
+        let [a, b] = *args else { return None };
+        let form = |atom: Atom| self.form(atom, depth, any_rows);
+        Some(match prim {
+            Prim::AddInt => {
+                let ((a, a_size), (b, b_size)) = (form(a), form(b));
+                let size = match (a_size, b_size) {
+                    (Size::Small, Size::Small) => Size::Small,
+                    (Size::Index, Size::Small) if b.is_constant() => Size::Index,
+                    (Size::Small, Size::Index) if a.is_constant() => Size::Index,
+                    _ => return None,
+                };
+                (a.plus(1, &b), size)
+            }
+            Prim::SubInt => {
+                let ((a, a_size), (b, b_size)) = (form(a), form(b));
+                let size = match (a_size, b_size) {
+                    (Size::Small, Size::Small) => Size::Small,
+                    (Size::Index | Size::Natural, Size::Small) if b.is_constant() && b.constant >= 0 => Size::Natural,
+                    (Size::Small | Size::Index | Size::Natural, Size::Small | Size::Index) => Size::Any,
+                    _ => return None,
+                };
+                (a.plus(-1, &b), size)
+            }
+            Prim::MulInt => {
+                let (factor, other) = match (a, b) {
+                    (Atom::Int(k), x) | (x, Atom::Int(k)) if (0..FACTOR).contains(&k) => (k, x),
+                    _ => return None,
+                };
+                // Not of a sum or product: factors of factors would grow.
+                let is_computed = other.var().is_some_and(|v| matches!(self.made.get(&v), Some(Made::Scalar(..))));
+                match self.form(other, depth.min(1), any_rows) {
+                    (form, Size::Small) if !is_computed => (Linear::default().plus(factor, &form), Size::Small),
+                    _ => return None,
+                }
+            }
+            _ => return None,
+        })
     }
 }

@@ -2,24 +2,49 @@
 
 use super::forward::{Forward, Key, Made};
 use crate::flow::*;
+use gradus_core::traverse::with_stack;
 use rustc_hash::FxHashSet;
 
 impl Forward {
-    /// An array that is state of a loop and only ever changed by `set` keeps its shape.
+    /// An array that is state of a loop keeps its shape if each iteration hands on one of the shape that it got, or of the shape that it had
+    /// in the beginning.
     pub(super) fn state_shapes(&mut self, carried: &[(Var, Atom)], body: &Block, skip: usize, binds: &[Var]) {
         for (i, (var, init)) in carried.iter().enumerate().filter(|(_, (v, _))| v.ty.is_array()) {
-            let mut next = body.results.get(i + skip).copied();
-            while let Some(now) = next.and_then(|a| a.var()).filter(|v| v != var) {
-                let made = body.stmts.iter().find(|s| s.binds.contains(&now));
-                next = match made.map(|s| &s.op) {
-                    Some(Op::Set { array, .. }) => Some((*array).into()),
-                    _ => None,
-                };
-            }
-            if next.is_some() {
+            let first = init.var().and_then(|v| self.dim(v, 0).or_else(|| self.find(&Key::Dim(v, 0))));
+            let keeps = |next: &Atom| self.keeps_shape(&[body], *next, *var, first);
+            if body.results.get(i + skip).is_some_and(keeps) {
                 self.made.insert(*var, Made::Like(*init));
                 self.made.insert(binds[i], Made::Like(*init));
             }
+        }
+    }
+
+    /// Whether a result of the last of some blocks, each in the one before it, has the shape of the loop's state, whose length was `first`.
+    fn keeps_shape(&self, blocks: &[&Block], result: Atom, state: Var, first: Option<Atom>) -> bool {
+        let Some(var) = result.var() else { return false };
+        if var == state {
+            return true;
+        }
+        let stmts = || blocks.iter().rev().flat_map(|b| &b.stmts);
+        let Some(made) = stmts().find(|s| s.binds.contains(&var)) else { return false };
+        // Of a matrix without rows, nobody knows how long they would be.
+        let has_length = |n: Atom| {
+            let now = |s: &Stmt| matches!(s.op, Op::Dim { array, axis: 0 } if array == state) && Some(s.binds[0]) == n.var();
+            var.ty.rank == 1 && (Some(self.replaced.atom(n)) == first || stmts().any(now))
+        };
+        match &made.op {
+            Op::Set { array, .. } => with_stack(|| self.keeps_shape(blocks, (*array).into(), state, first)),
+            Op::Stop { value } | Op::Copy { value } => with_stack(|| self.keeps_shape(blocks, *value, state, first)),
+            Op::Fill { dims, .. } => dims.first().is_some_and(|n| has_length(*n)),
+            Op::For(l) => made.binds[l.carried.len()..].contains(&var) && has_length(l.count),
+            Op::If { then, otherwise, .. } => {
+                let Some(at) = made.binds.iter().position(|v| *v == var) else { return false };
+                [then, otherwise].iter().all(|branch| {
+                    let inside = [blocks, &[branch]].concat();
+                    branch.results.get(at).is_some_and(|r| self.keeps_shape(&inside, *r, state, first))
+                })
+            }
+            _ => false,
         }
     }
 
@@ -78,7 +103,7 @@ impl Forward {
                 let axis = axis + index.len() as u8;
                 dim(*whole, axis)
             }
-            Made::Scalar(..) | Made::Cell(..) | Made::Like(_) => None,
+            Made::Scalar(..) | Made::Choice(..) | Made::Cell(..) | Made::Like(_) => None,
         }
     }
 }
