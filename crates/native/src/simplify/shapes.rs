@@ -29,7 +29,8 @@ impl Forward {
         let Some(made) = stmts().find(|s| s.binds.contains(&var)) else { return false };
         // Of a matrix without rows, nobody knows how long they would be.
         let has_length = |n: Atom| {
-            let now = |s: &Stmt| matches!(s.op, Op::Dim { array, axis: 0 } if array == state) && Some(s.binds[0]) == n.var();
+            let now =
+                |s: &Stmt| matches!(s.op, Op::Dim { array, axis: 0 } if array == state) && Some(s.binds[0]) == n.var();
             var.ty.rank == 1 && (Some(self.replaced.atom(n)) == first || stmts().any(now))
         };
         match &made.op {
