@@ -48,6 +48,7 @@ impl Activity<'_> {
             | Op::Digits { .. }
             | Op::Check { .. }
             | Op::Open { .. }
+            | Op::Product(_)
             | Op::Freeze { .. } => {
                 let any = self.any_operand(&stmt.op);
                 stmt.binds.iter().for_each(|v| self.mark(*v, any));

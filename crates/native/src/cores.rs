@@ -297,7 +297,7 @@ impl Planner<'_> {
                     }
                     Op::Set { .. } | Op::Unpack { .. } | Op::Push { .. } | Op::Pop { .. } => 4.0,
                     Op::Fill { .. } | Op::Literal { .. } | Op::Cell { .. } => 2.0 * UNKNOWN,
-                    Op::Digits { .. } => 300.0,
+                    Op::Digits { .. } | Op::Product(_) => 300.0,
                     Op::Call { function, .. } => self.function(*function),
                     Op::If { then, otherwise, .. } => {
                         let sides = [then, otherwise].map(|side| self.work(side, lengths, known));

@@ -219,6 +219,7 @@ impl Walk<'_> {
             | Op::If { .. }
             | Op::Open { .. }
             | Op::Add { .. }
+            | Op::Product(_)
             | Op::Freeze { .. } => Vec::new(),
         }
     }

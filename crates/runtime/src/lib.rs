@@ -12,6 +12,7 @@ pub mod clock;
 pub mod math;
 pub mod memory;
 pub mod pool;
+pub mod products;
 pub mod slot;
 pub mod tape;
 
@@ -23,6 +24,9 @@ pub const C_CELLS: &str = include_str!("cells.c");
 
 /// What C files need besides whose loops run in chunks.
 pub const C_CHUNKS: &str = include_str!("chunks.c");
+
+/// Matrix products, for programs that have some; needs the chunks.
+pub const C_PRODUCTS: &str = include_str!("products.c");
 
 /// The part of the header that does not depend on the program: the calling convention.
 pub const C_HEADER: &str = include_str!("gradus.h");

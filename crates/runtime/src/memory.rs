@@ -334,6 +334,21 @@ pub unsafe extern "C" fn look(thread: *mut Thread) -> i32 {
     }
 }
 
+/// Takes some steps: 0 to go on, or the kind of failure.
+///
+/// # Safety
+/// See [`abandon`].
+pub(crate) unsafe fn spend(thread: *mut Thread, steps: i64) -> i32 {
+    unsafe {
+        (*thread).fuel = (*thread).fuel.saturating_sub(steps);
+        if (*thread).fuel < 0 {
+            look(thread)
+        } else {
+            0
+        }
+    }
+}
+
 /// A block for so many bytes, held once; null if there is no memory.
 ///
 /// # Safety

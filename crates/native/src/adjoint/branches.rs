@@ -33,6 +33,7 @@ pub(super) fn is_arithmetic(then: &Block, otherwise: &Block) -> bool {
         | Op::Call { .. }
         | Op::Open { .. }
         | Op::Add { .. }
+        | Op::Product(_)
         | Op::Freeze { .. }
         | Op::Push { .. }
         | Op::Pop { .. } => false,

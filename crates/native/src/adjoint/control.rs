@@ -72,6 +72,7 @@ impl Sweep<'_> {
             | Op::Check { .. }
             | Op::Open { .. }
             | Op::Add { .. }
+            | Op::Product(_)
             | Op::Freeze { .. } => {
                 if let (Op::Freeze { acc }, [y]) = (&stmt.op, &stmt.binds[..]) {
                     self.frozen.insert(*acc, (*y).into());

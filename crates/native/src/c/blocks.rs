@@ -184,6 +184,7 @@ impl Emitter<'_> {
                 let name = self.accumulator(*acc);
                 self.store(&name, acc.ty, index, *value, "+=");
             }
+            (Op::Product(product), []) => self.product(product, stmt.span),
             (Op::Freeze { acc }, [y]) => {
                 let name = self.accumulator(*acc);
                 self.define(*y, &name);

@@ -25,6 +25,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
         module,
         plan,
         chunk_bodies: Vec::new(),
+        uses_products: false,
         text: String::new(),
         depth: 0,
         names: FxHashMap::default(),
@@ -62,8 +63,11 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
             }
         };
     }
-    if !emitter.chunk_bodies.is_empty() {
+    if !emitter.chunk_bodies.is_empty() || emitter.uses_products {
         code.push_str(gradus_runtime::C_CHUNKS);
+    }
+    if emitter.uses_products {
+        code.push_str(gradus_runtime::C_PRODUCTS);
     }
     code.push_str(&prototypes);
     emitter.chunk_bodies.iter().for_each(|body| code.push_str(body));
@@ -104,6 +108,8 @@ pub(super) struct Emitter<'a> {
     pub(super) plan: &'a Plan,
     /// The functions that run chunks of loops.
     pub(super) chunk_bodies: Vec<String>,
+    /// Whether matrices are multiplied.
+    pub(super) uses_products: bool,
     pub(super) text: String,
     pub(super) depth: usize,
     /// Numbers in order of appearance, so that the same program gives the same text and is found in the cache.

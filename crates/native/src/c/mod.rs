@@ -7,6 +7,7 @@ mod compile;
 mod emit;
 mod located;
 mod loops;
+mod products;
 mod scalars;
 mod tape;
 mod vectors;

@@ -149,6 +149,7 @@ impl Emitter<'_, '_, '_> {
             (Op::Call { function, args }, binds) => self.call(*function, args, binds),
             (Op::Open { init }, [acc]) => self.open(*init, *acc, ownership, span),
             (Op::Add { acc, index, value }, []) => self.add(*acc, index, *value, span),
+            (Op::Product(product), []) => self.product(product, span),
             (Op::Freeze { acc }, [y]) => match self.held(*acc) {
                 Held::Array(array) => self.bind_array(*y, array),
                 Held::Sum(variable) => {

@@ -6,7 +6,7 @@ use cranelift_codegen::ir::types::{Type, F64, I32, I64, I8};
 use gradus_core::prim::math;
 use gradus_core::Prim;
 use gradus_runtime::math::{map, map2, BINARY, UNARY};
-use gradus_runtime::{boxes, cells, chunks, memory, tape};
+use gradus_runtime::{boxes, cells, chunks, memory, products, tape};
 
 extern "C" fn powi(x: f64, k: i64) -> f64 {
     math::powi(x, k)
@@ -81,6 +81,7 @@ fn symbols() -> impl Iterator<Item = Symbol> {
         "gradus_input_boxes" = boxes::input, (I64, I64, I64, I64, I64, I64) -> Some(I32);
         "gradus_output_boxes" = boxes::output, (I64, I64, I64, I64, I64, I64) -> Some(I32);
         "gradus_run_loop" = chunks::run, (I64, I64, I64, I64, I64) -> Some(I32);
+        "gradus_add_product" = products::add, (I64, I64) -> Some(I32);
         "gradus_map" = map, (I64, I64, I64) -> None;
         "gradus_map2" = map2, (I64, I64, I64, I64) -> None;
     };

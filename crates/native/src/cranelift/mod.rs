@@ -16,6 +16,7 @@ mod lanes;
 mod loops;
 mod math;
 mod plan;
+mod products;
 mod scalars;
 mod tape;
 

@@ -305,6 +305,14 @@ impl Checker<'_> {
                 same(&[self.value(*value)?], &[self.index(ty, index)?], "value to add")?;
                 Vec::new()
             }
+            Op::Product(p) => {
+                let matrix = Type::array(Scalar::Real, 2);
+                let found =
+                    [self.accumulator(p.acc)?, self.value(p.left.matrix.into())?, self.value(p.right.matrix.into())?];
+                same(&found, &[matrix; 3], "matrices")?;
+                [p.rows, p.columns, p.inner].into_iter().try_for_each(|n| self.number(n, Scalar::Int))?;
+                Vec::new()
+            }
             Op::Freeze { acc } => vec![self.accumulator(*acc)?],
         })
     }

@@ -400,10 +400,30 @@ pub enum Op {
         index: Vec<Atom>,
         value: Atom,
     },
+    /// Adds the product of two matrices to the corner of an accumulator. Made by the last passes only, when all derivatives have been taken.
+    Product(Product),
     /// The sum; the accumulator is gone. In the block of its `open`, after all its `add`s.
     Freeze {
         acc: Var,
     },
+}
+
+/// `acc[i][j] += left(i, l) * right(l, j)` for all i < rows, j < columns, l < inner, which are known to be in bounds.
+#[derive(Clone, Debug)]
+pub struct Product {
+    pub acc: Var,
+    pub left: Factor,
+    pub right: Factor,
+    pub rows: Atom,
+    pub columns: Atom,
+    pub inner: Atom,
+}
+
+/// A matrix, or what it is with rows and columns exchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor {
+    pub matrix: Var,
+    pub transposed: bool,
 }
 
 /// `for index < count with carried { body }`: the body's results are the next state, one for each carried variable, then the

@@ -190,6 +190,14 @@ impl Printer<'_> {
                 let place = [vec![(*acc).into()], index.clone()].concat();
                 format!("accumulate {} += {}", self.atoms(&place), self.atom(*value))
             }
+            Op::Product(p) => {
+                let place = [p.acc.into(), p.rows, p.columns, p.inner];
+                let [left, right] = [p.left, p.right].map(|factor| {
+                    let transposed = if factor.transposed { "transposed " } else { "" };
+                    format!("{transposed}{}", self.name(factor.matrix))
+                });
+                format!("product {} += {left} {right}", self.atoms(&place))
+            }
             Op::Freeze { acc } => format!("freeze {}", self.name(*acc)),
         };
         let binds: Vec<String> = stmt.binds.iter().map(|v| self.name(*v)).collect();

@@ -454,6 +454,17 @@ impl<'a> Reader<'a> {
                 words.expect("+=")?;
                 (Op::Add { acc, index, value: self.atom(words)? }, Vec::new())
             }
+            "product" => {
+                let acc = self.var(words)?;
+                let (rows, columns, inner) = (self.atom(words)?, self.atom(words)?, self.atom(words)?);
+                words.expect("+=")?;
+                let mut factor = || {
+                    let transposed = words.accept("transposed");
+                    self.var(words).map(|matrix| Factor { matrix, transposed })
+                };
+                let (left, right) = (factor()?, factor()?);
+                (Op::Product(Product { acc, left, right, rows, columns, inner }), Vec::new())
+            }
             "freeze" => {
                 let acc = self.var(words)?;
                 (Op::Freeze { acc }, vec![acc.ty.frozen()])

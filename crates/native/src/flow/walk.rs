@@ -47,6 +47,10 @@ impl Op {
                 index.iter().for_each(|a| f(*a));
                 f(*value);
             }
+            Op::Product(p) => {
+                [p.acc, p.left.matrix, p.right.matrix].into_iter().for_each(|v| f(v.into()));
+                [p.rows, p.columns, p.inner].into_iter().for_each(f);
+            }
             Op::Freeze { acc } => f((*acc).into()),
         }
     }
@@ -98,6 +102,10 @@ impl Op {
                 index.iter_mut().for_each(&mut *f);
                 f(value);
             }
+            Op::Product(p) => {
+                [&mut p.acc, &mut p.left.matrix, &mut p.right.matrix].into_iter().for_each(|v| on_var(v, f));
+                [&mut p.rows, &mut p.columns, &mut p.inner].into_iter().for_each(f);
+            }
             Op::Freeze { acc } => on_var(acc, f),
         }
     }
@@ -142,6 +150,7 @@ impl Op {
             | Op::Call { .. }
             | Op::Open { .. }
             | Op::Add { .. }
+            | Op::Product(_)
             | Op::Freeze { .. } => Vec::new(),
         }
     }
@@ -313,6 +322,17 @@ impl Renaming {
             Op::Open { init } => Op::Open { init: self.atom(*init) },
             Op::Add { acc, index, value } => {
                 Op::Add { acc: self.var(*acc), index: self.atoms(index), value: self.atom(*value) }
+            }
+            Op::Product(p) => {
+                let factor = |f: Factor| Factor { matrix: self.var(f.matrix), ..f };
+                Op::Product(Product {
+                    acc: self.var(p.acc),
+                    left: factor(p.left),
+                    right: factor(p.right),
+                    rows: self.atom(p.rows),
+                    columns: self.atom(p.columns),
+                    inner: self.atom(p.inner),
+                })
             }
             Op::Freeze { acc } => Op::Freeze { acc: self.var(*acc) },
         }

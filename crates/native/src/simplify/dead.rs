@@ -106,6 +106,7 @@ impl Dead<'_> {
             Op::Check { .. } => checks,
             Op::Push { .. } | Op::Pop { .. } => true,
             Op::Add { acc, .. } => wanted(acc),
+            Op::Product(product) => wanted(&product.acc),
             Op::Freeze { acc } => self.passed.contains(acc),
             Op::Call { function, args } => {
                 let adds = args.iter().filter_map(|a| a.var()).any(|v| v.ty.accumulator && wanted(&v));

@@ -458,6 +458,12 @@ impl Forward {
                     out.push(stmt);
                 }
             }
+            Op::Product(product) => {
+                let Product { acc, left, right, rows, columns, inner } = product;
+                [acc, &mut left.matrix, &mut right.matrix].into_iter().for_each(|v| self.var(v));
+                [rows, columns, inner].into_iter().for_each(|n| self.atom(n));
+                out.push(stmt);
+            }
             Op::Freeze { acc } => {
                 self.var(acc);
                 if let Some(made) = self.made.get(acc).cloned() {

@@ -7,6 +7,7 @@ mod dead;
 mod forward;
 mod fuse;
 mod hoist;
+mod products;
 mod ranges;
 mod shapes;
 mod small;
@@ -27,6 +28,11 @@ pub fn function(module: &mut Module, id: FunctionId) {
 pub fn module(module: &mut Module) {
     for id in 0..module.functions.len() {
         function(module, FunctionId(id));
+        if products::run(&mut module.functions[id].body) {
+            let mut body = module.functions[id].body.clone();
+            dead::run(&mut body, module);
+            module.functions[id].body = body;
+        }
     }
     crate::tape::run(module);
 }

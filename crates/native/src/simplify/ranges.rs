@@ -84,7 +84,7 @@ impl Forward {
         let (a, b) = if matches!(prim, Prim::Greater | Prim::GreaterEqual) { (b, a) } else { (a, b) };
         let known = match prim {
             // Where an element is about to be read, there are rows.
-            Prim::Less | Prim::Greater if self.is_less(a, b, true) => true,
+            Prim::Less | Prim::Greater if self.is_less(a, b, false) || self.is_less(a, b, true) => true,
             Prim::Less | Prim::Greater if self.is_at_most(b, a) => false,
             Prim::LessEqual | Prim::GreaterEqual if self.is_at_most(a, b) => true,
             Prim::LessEqual | Prim::GreaterEqual if self.is_less(b, a, false) => false,
@@ -119,11 +119,11 @@ impl Forward {
     /// `any_rows`: arrays are taken to have rows. One without does not know how long they would have been.
     fn is_less(&self, a: Atom, b: Atom, any_rows: bool) -> bool {
         let difference = self.form(b, DEPTH, any_rows).0.plus(-1, &self.form(a, DEPTH, any_rows).0);
-        self.is_natural(&difference.plus(-1, &Linear::constant(1)))
+        self.is_natural(&difference.plus(-1, &Linear::constant(1)), any_rows)
     }
 
     fn is_at_most(&self, a: Atom, b: Atom) -> bool {
-        self.is_natural(&self.form(b, DEPTH, false).0.plus(-1, &self.form(a, DEPTH, false).0))
+        self.is_natural(&self.form(b, DEPTH, false).0.plus(-1, &self.form(a, DEPTH, false).0), false)
     }
 
     /// Adds the inequalities that a comparison's outcome tells.
@@ -141,8 +141,10 @@ impl Forward {
             (Prim::Greater, true) | (Prim::LessEqual, false) => self.inequalities.push(more(down)),
             (Prim::GreaterEqual, true) | (Prim::Less, false) => self.inequalities.push(down),
             (Prim::Equal, true) | (Prim::NotEqual, false) => self.inequalities.extend([up, down]),
-            (Prim::Equal, false) | (Prim::NotEqual, true) if self.is_natural(&up) => self.inequalities.push(more(up)),
-            (Prim::Equal, false) | (Prim::NotEqual, true) if self.is_natural(&down) => {
+            (Prim::Equal, false) | (Prim::NotEqual, true) if self.is_natural(&up, false) => {
+                self.inequalities.push(more(up))
+            }
+            (Prim::Equal, false) | (Prim::NotEqual, true) if self.is_natural(&down, false) => {
                 self.inequalities.push(more(down));
             }
             _ => {}
@@ -156,17 +158,17 @@ impl Forward {
     }
 
     /// Whether a form is certainly not negative.
-    fn is_natural(&self, form: &Linear) -> bool {
+    fn is_natural(&self, form: &Linear, any_rows: bool) -> bool {
         let recent = || self.inequalities.iter().rev().filter(|known| known.shares_a_variable(form)).take(TRIED);
-        self.is_natural_by_ranges(form.clone())
-            || recent().any(|known| self.is_natural_by_ranges(form.clone().plus(-1, known)))
+        self.is_natural_by_ranges(form.clone(), any_rows)
+            || recent().any(|known| self.is_natural_by_ranges(form.clone().plus(-1, known), any_rows))
     }
 
-    fn is_natural_by_ranges(&self, mut form: Linear) -> bool {
+    fn is_natural_by_ranges(&self, mut form: Linear, any_rows: bool) -> bool {
         for (index, count) in self.loops.iter().rev() {
             let coefficient = form.take(*index);
             if coefficient < 0 {
-                let last = self.form(*count, DEPTH, false).0.plus(-1, &Linear::constant(1));
+                let last = self.form(*count, DEPTH, any_rows).0.plus(-1, &Linear::constant(1));
                 form = form.plus(coefficient, &last);
             }
         }
