@@ -5,6 +5,7 @@ use crate::evaluate::{Evaluator, Input};
 use crate::function::Argument;
 use crate::{Backend, Error, Function, Value};
 use gradus_runtime::clock::cpu_time;
+use gradus_runtime::process;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ pub struct Measured {
     pub runs: Vec<Duration>,
     /// The processor's time for the cheapest run, on the calling thread alone, where it is known: other work on the machine does not count in it.
     pub cpu: Option<Duration>,
+    /// The memory that the first run needed beyond what was in use before it, in bytes, where the system tells. Later runs use it again.
+    pub peak_bytes: Option<u64>,
     /// What ran it: never [`Backend::Auto`].
     pub backend: Backend,
 }
@@ -72,8 +75,9 @@ impl Function {
             let (held, times) = repeat.times(|| evaluator.run(prepared.clone()))?;
             Ok((evaluator.plain(&held, self.result()), times, Backend::Reference))
         };
-        let (value, Times { runs, cpu }, backend) = self.with_engine(|engine| engine.run(code, run, evaluate))?;
-        Ok(Measured { value, compilation: compilation.get(), runs, cpu, backend })
+        let (value, Times { runs, cpu, peak_bytes }, backend) =
+            self.with_engine(|engine| engine.run(code, run, evaluate))?;
+        Ok(Measured { value, compilation: compilation.get(), runs, cpu, peak_bytes, backend })
     }
 
     /// The least time that a run takes, in nanoseconds, from as many as fit in `seconds`. Short functions are run in batches, so that looking at
@@ -118,6 +122,7 @@ fn least_time<E>(seconds: f64, mut work: impl FnMut() -> Result<(), E>) -> Resul
 struct Times {
     runs: Vec<Duration>,
     cpu: Option<Duration>,
+    peak_bytes: Option<u64>,
 }
 
 impl Repeat {
@@ -126,6 +131,8 @@ impl Repeat {
         let mut runs = Vec::new();
         let mut total = Duration::ZERO;
         let mut cpu: Option<Duration> = None;
+        let before = process::start();
+        let mut peak_bytes = None;
         loop {
             let cpu_began = cpu_time();
             let began = Instant::now();
@@ -135,10 +142,13 @@ impl Repeat {
                 let spent = ended.saturating_sub(began);
                 cpu = Some(cpu.map_or(spent, |least| least.min(spent)));
             }
+            if runs.is_empty() {
+                peak_bytes = before.and_then(process::peak);
+            }
             runs.push(took);
             total += took;
             if runs.len() as u64 >= self.min_runs && total.as_secs_f64() >= self.min_seconds {
-                return Ok((result, Times { runs, cpu }));
+                return Ok((result, Times { runs, cpu, peak_bytes }));
             }
         }
     }

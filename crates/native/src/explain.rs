@@ -35,6 +35,8 @@ pub enum Kind {
     /// A function that is only known when the program runs is made, or called.
     Closure,
     Unknown,
+    /// Matrices are multiplied by a library.
+    Product,
     /// The derivative of a call runs the function again.
     CallAgain {
         name: String,
@@ -187,6 +189,7 @@ impl Walk<'_> {
                 }
             }
             Op::Push { values } => vec![self.trace(true, values)],
+            Op::Product(_) => vec![Kind::Product],
             Op::Call { function, .. } => {
                 let callee = self.module.function(*function);
                 let name = callee.name.text();
@@ -219,7 +222,6 @@ impl Walk<'_> {
             | Op::If { .. }
             | Op::Open { .. }
             | Op::Add { .. }
-            | Op::Product(_)
             | Op::Freeze { .. } => Vec::new(),
         }
     }
@@ -305,6 +307,7 @@ impl Kind {
                 "makes a function that is only known when the program runs: a cell on the heap".to_string()
             }
             Kind::Unknown => "calls a function that is only known when the program runs".to_string(),
+            Kind::Product => "a product of matrices, multiplied in tiles".to_string(),
             Kind::CallAgain { name } => format!("the derivative of the call runs `{name}` again"),
             Kind::Rule { name } => format!("`{name}` has a derivative of its own, by a rule"),
         }

@@ -277,8 +277,8 @@ mod tests {
         assert_eq!(count(1000, 200_000.0, least, 0), 3);
         assert_eq!(count(2, 1e9, least, 1), 2);
         assert_eq!(count(i64::MAX, 1e30, least, 1), 128);
-        // Ten million sums for ten million additions: no chunks. For a billion, as many as there is memory for.
+        // Ten million sums for ten million additions: no chunks. For ten billion, as many as there is memory for.
         assert!(count(10_000_000, 1e7, least, 10_000_000) <= 1);
-        assert_eq!(count(1_000_000_000, 1e9, least, 10_000_000), 3);
+        assert_eq!(count(10_000_000_000, 1e10, least, 10_000_000), 3);
     }
 }

@@ -12,6 +12,7 @@ pub mod clock;
 pub mod math;
 pub mod memory;
 pub mod pool;
+pub mod process;
 pub mod products;
 pub mod slot;
 pub mod tape;

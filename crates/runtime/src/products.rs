@@ -110,8 +110,6 @@ unsafe extern "C" fn rows(thread: *mut Thread, outside: *const c_void, _: *mut f
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     /// Row for row, in whatever parts, the library gives the same bits.
     #[test]
     fn rows_do_not_depend_on_their_neighbours() {

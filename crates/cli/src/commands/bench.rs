@@ -14,7 +14,8 @@ pub fn bench(point: &Point, seconds: f64, options: Options, output: &Output) -> 
     let arguments = application.arguments();
     let gradient = application.function.value_and_grad(point.wrt)?;
     let once = Repeat { min_runs: 1, min_seconds: 0.0 };
-    let backend = gradient.measure(&arguments, once)?.backend;
+    let first = gradient.measure(&arguments, once)?;
+    let (backend, peak_bytes) = (first.backend, first.peak_bytes);
     let first_result_ms = began.elapsed().as_secs_f64() * 1e3;
     // The function on what ran the gradient, so that they can be compared.
     let options = Options { backend, ..asked };
@@ -22,9 +23,6 @@ pub fn bench(point: &Point, seconds: f64, options: Options, output: &Output) -> 
     let threads = options.threads.filter(|_| backend != Backend::Reference).unwrap_or(1);
     let program = application.function.program().clone().with_options(options);
     let function = application.function.within(&program);
-    let before = memory::start();
-    gradient.measure(&arguments, once)?;
-    let peak_bytes = before.and_then(memory::peak);
     let primal_ns = function.least_time(&arguments, seconds)?;
     let gradient_ns = gradient.least_time(&arguments, seconds)?;
     let ratio = gradient_ns / primal_ns;
@@ -55,25 +53,5 @@ fn duration(nanoseconds: f64) -> String {
         ns if ns < 1e7 => format!("{:.1} us", ns / 1e3),
         ns if ns < 1e10 => format!("{:.1} ms", ns / 1e6),
         ns => format!("{:.2} s", ns / 1e9),
-    }
-}
-
-/// The memory of this process, as Linux tells it.
-mod memory {
-    /// What is in use now; the peak is counted anew from here.
-    pub fn start() -> Option<u64> {
-        std::fs::write("/proc/self/clear_refs", "5").ok()?;
-        field("VmRSS:")
-    }
-
-    /// How much more there was at some time since then.
-    pub fn peak(before: u64) -> Option<u64> {
-        Some(field("VmHWM:")?.saturating_sub(before))
-    }
-
-    fn field(name: &str) -> Option<u64> {
-        let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
     }
 }

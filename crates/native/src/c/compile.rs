@@ -52,7 +52,7 @@ pub enum CompileError {
 impl CompileError {
     /// What a user is told.
     pub fn diagnostic(&self) -> Diagnostic {
-        let alternative = "`--backend reference` needs no C compiler";
+        let alternative = "`--backend native` needs no C compiler";
         match self {
             CompileError::NoCompiler { compiler, reason } => {
                 Diagnostic::error("E0802", format!("the C compiler `{compiler}` cannot be started: {reason}"))
