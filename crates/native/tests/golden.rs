@@ -204,6 +204,9 @@ fn compare(paths: &[PathBuf]) -> (usize, Vec<String>) {
                     continue;
                 }
             };
+            if gradus_runtime::memory::left_behind() > 0 {
+                complaints.push(format!("{} on {way}: memory is left behind", case.place));
+            }
             let Ok(found) = layout.unflatten(&mut leaves.into_iter()) else {
                 complaints.push(format!("{} on {way}: not of its type", case.place));
                 continue;

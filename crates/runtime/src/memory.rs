@@ -164,6 +164,20 @@ pub extern "C" fn enter() -> *mut Thread {
     })
 }
 
+/// How many blocks calls on this thread have left behind: none, if compiled code frees what it makes.
+pub fn left_behind() -> usize {
+    THREAD.with(|own| {
+        // No compiled code runs now, so nobody else looks at the list.
+        let mut block = unsafe { (*own.0.get()).live };
+        let mut count = 0;
+        while !block.is_null() {
+            count += 1;
+            block = unsafe { (*block).next };
+        }
+        count
+    })
+}
+
 /// After a failure: frees what the call had.
 ///
 /// # Safety
@@ -177,12 +191,12 @@ pub unsafe extern "C" fn abandon(thread: *mut Thread) {
     }
 }
 
-/// At the end of a call that had cells.
+/// At the end of a call that had cells: frees those of its results, with the arrays in them. What else it gives has been handed over.
 ///
 /// # Safety
 /// See [`abandon`]; nobody may look at a cell any more.
 pub unsafe extern "C" fn leave(thread: *mut Thread) {
-    unsafe { (*thread).cells.reset() };
+    unsafe { abandon(thread) };
 }
 
 pub(crate) unsafe fn cells<'a>(thread: *mut Thread) -> &'a mut Cells {

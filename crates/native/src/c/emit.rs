@@ -305,6 +305,8 @@ impl Emitter<'_> {
                     self.line(&format!("gr_drop(self, result_{i}.b);"));
                 }
             }
+            // The cells of the results go, with the arrays in them; what else there is has been handed over.
+            self.line("gr_free_live();");
             self.line("gr_cells_reset();");
         }
         self.line("return 0;");
