@@ -231,6 +231,8 @@ let search g e e' rules typed =
 let elab = latest (fun (g, e) -> match infer g (rtm e) with Some (ExistT (t, e)) -> (t, e) | None -> raise (Bad "ill-typed"))
 let elab g e = elab (g, e)
 let monadic = latest (fun (g, e) -> let (t, e) = elab g e in mT g t e)
+(* how many reductions are made at most *)
+let enough = 100000
 let types = function L l -> List.map rty l | s -> raise (Bad ("types " ^ show s))
 let values = function L l -> l | s -> raise (Bad ("values " ^ show s))
 let macro m g e = let g = types g in let (t, e) = elab g e in wtm (erase (List.map (d m) g) (d m t) (dT m g t e))
@@ -241,6 +243,19 @@ let answer = function
   | L [A "continuation"; n; g; e] -> macro (cont (int n)) g e
   | L [A "delta"; g; e] -> macro dlt g e
   | L [A "monadic"; g; e] -> let g = types g in let (t, _) = elab g e in wtm (erase (List.map mD g) (tM (mD t)) (monadic (g, e)))
+  | L [A "agree"; A mode; g; e; ours] ->
+    let g = types g in let (t, typed) = elab g e in
+    let (g, t, theirs) = match mode with
+      | "forward" -> (List.map (d fwd) g, d fwd t, dT fwd g t typed)
+      | "monadic" -> (List.map mD g, tM (mD t), monadic (g, e))
+      | _ -> raise (Bad ("mode " ^ mode)) in
+    (match infer g (rtm ours) with
+     | Some (ExistT (t', ours)) when t' = t ->
+       if agree enough g t theirs ours then A "yes"
+       else
+         let guide = erase g t (normal enough enough g t theirs) in
+         L [A "no"; wtm (erase g t theirs); wtm guide; wtm (erase g t (align enough guide g t (normal enough enough g t ours)))]
+     | _ -> raise (Bad "another type"))
   | L [A "eval"; fuel; g; vs; e] ->
     let g = types g in let (t, e) = elab g e in
     (match ev floats (int fuel) g t e (Obj.magic (envof g (values vs))) with
