@@ -103,39 +103,49 @@ Fixpoint lift (t : ty) : forall G, tm G t -> option (tm G (D t)) :=
 Definition keeps {G t} (e : tm G t) : option (tm (map D G) t) := plain D (@Dmem) same e.
 Definition constant {G t} (e : tm G t) : option (tm (map D G) (D t)) :=
   if weight t <=? small then match keeps e with Some e => @lift t _ e | None => None end else None.
-Fixpoint DT {G t} (e : tm G t) : tm (map D G) (D t) :=
-  match constant e with Some d => d | None =>
-  match e in tm G t return tm (map D G) (D t) with
-  | tvar v => tvar (Dmem v)
-  | tlam b => tlam (DT b : tm (map D (_ :: _)) _)
-  | tapp f a => tapp (DT f) (DT a)
-  | tlet a b => tlet (DT a) (DT b : tm (map D (_ :: _)) _)
-  | tfix b => tfix (DT b : tm (map D (_ :: _ :: _)) _)
-  | tcase s a b => tcase (DT s) (DT a : tm (map D (_ :: _)) _) (DT b : tm (map D (_ :: _)) _)
-  | top0 G o => top0 (map D G) (Dop0 o)
-  | top1 o a => top1 (Dop1 o) (DT a)
-  | top2 o a b => top2 (Dop2 o) (DT a) (DT b)
-  | top3 o a b c => top3 (Dop3 o) (DT a) (DT b) (DT c)
-  | tloop n z b => tloop (DT n) (DT z) (DT b : tm (map D (_ :: _ :: _)) _)
-  | tbuild n b => tbuild (DT n) (DT b : tm (map D (_ :: _)) _)
-  | tmap b a => tmap (DT b : tm (map D (_ :: _)) _) (DT a)
-  | tfold b z a => tfold (DT b : tm (map D (_ :: _ :: _)) _) (DT z) (DT a)
-  | tlit G m x => tpair (tlit (map D G) m x) (tg_zero T (map D G))
-  | tprim1 p a => tlet (DT a) (dprim1 p)
-  | tprim2 p a b =>
-      match keeps a, keeps b with
-      | Some a, _ => let2 a (DT b) (dprim2r p)
-      | None, Some b => let2 (DT a) b (dprim2l p)
-      | None, None => let2 (DT a) (DT b) (dprim2 p)
-      end
-  | tprimi p a n => match keeps a with Some a => let2 a (DT n) (dprimi0 p) | None => let2 (DT a) (DT n) (dprimi p) end
-  | tcmp c a b => tcmp c (tfst (DT a)) (tfst (DT b))
-  | tround k a => tround k (tfst (DT a))
-  | treal a => tpair (treal (DT a)) (tg_zero T _)
-  | tsum a => tlet (DT a) dsum
-  | tdot a b => let2 (DT a) (DT b) ddot
+(* A decision needs no derivatives: what only decides is computed from primal values.  So each term of type real has two images, [DT], and [PV], which
+   gives the value alone.  They are made together: otherwise the extracted macro would take time exponential in the depth of arithmetic. *)
+Definition bare G t : Type := match t with TR => tm (map D G) TR | _ => unit end.
+Definition first {G} t : tm (map D G) (D t) -> bare G t :=
+  match t return tm (map D G) (D t) -> bare G t with TR => fun e => tfst e | _ => fun _ => tt end.
+Definition twice {G t} (e : tm (map D G) (D t)) : tm (map D G) (D t) * bare G t := (e, first t e).
+Arguments twice {G t} & e.
+Fixpoint BD {G t} (e : tm G t) : tm (map D G) (D t) * bare G t :=
+  match constant e with Some d => twice d | None =>
+  match e in tm G t return tm (map D G) (D t) * bare G t with
+  | tvar v => twice (tvar (Dmem v))
+  | tlam b => twice (tlam (fst (BD b) : tm (map D (_ :: _)) _))
+  | tapp f a => twice (tapp (fst (BD f)) (fst (BD a)))
+  | tlet a b => twice (tlet (fst (BD a)) (fst (BD b) : tm (map D (_ :: _)) _))
+  | tfix b => twice (tfix (fst (BD b) : tm (map D (_ :: _ :: _)) _))
+  | tcase s a b => twice (tcase (fst (BD s)) (fst (BD a) : tm (map D (_ :: _)) _) (fst (BD b) : tm (map D (_ :: _)) _))
+  | top0 G o => twice (top0 (map D G) (Dop0 o))
+  | top1 o a => twice (top1 (Dop1 o) (fst (BD a)))
+  | top2 o a b => twice (top2 (Dop2 o) (fst (BD a)) (fst (BD b)))
+  | top3 o a b c => twice (top3 (Dop3 o) (fst (BD a)) (fst (BD b)) (fst (BD c)))
+  | tloop n z b => twice (tloop (fst (BD n)) (fst (BD z)) (fst (BD b) : tm (map D (_ :: _ :: _)) _))
+  | tbuild n b => twice (tbuild (fst (BD n)) (fst (BD b) : tm (map D (_ :: _)) _))
+  | tmap b a => twice (tmap (fst (BD b) : tm (map D (_ :: _)) _) (fst (BD a)))
+  | tfold b z a => twice (tfold (fst (BD b) : tm (map D (_ :: _ :: _)) _) (fst (BD z)) (fst (BD a)))
+  | tlit G m x => (tpair (tlit (map D G) m x) (tg_zero T (map D G)), tlit (map D G) m x)
+  | tprim1 p a => let A := BD a in (tlet (fst A) (dprim1 p), tprim1 p (snd A))
+  | tprim2 p a b => let A := BD a in let B := BD b in
+      (match keeps a, keeps b with
+       | Some a, _ => let2 a (fst B) (dprim2r p)
+       | None, Some b => let2 (fst A) b (dprim2l p)
+       | None, None => let2 (fst A) (fst B) (dprim2 p)
+       end, tprim2 p (snd A) (snd B))
+  | tprimi p a n => let A := BD a in let N := fst (BD n) in
+      (match keeps a with Some a => let2 a N (dprimi0 p) | None => let2 (fst A) N (dprimi p) end, tprimi p (snd A) N)
+  | tcmp c a b => twice (tcmp c (snd (BD a)) (snd (BD b)))
+  | tround k a => twice (tround k (snd (BD a)))
+  | treal a => let A := fst (BD a) in (tpair (treal A) (tg_zero T _), treal A)
+  | tsum a => twice (tlet (fst (BD a)) dsum)
+  | tdot a b => twice (let2 (fst (BD a)) (fst (BD b)) ddot)
   end
   end.
+Definition DT {G t} (e : tm G t) : tm (map D G) (D t) := fst (BD e).
+Definition PV {G t} (e : tm G t) : bare G t := snd (BD e).
 End Macro.
 
 (* ---- evaluation of the terms that the rules are made of ----------------------------------- *)
@@ -450,13 +460,6 @@ Proof.
   - split; [reflexivity|]. exists (fun _ => 0%R). split; [apply diff_const|exact Rz].
   - lia.
 Qed.
-Lemma E_cmp : forall c f g f' g', Real f g -> Real f' g' ->
-  E (V TB) (fun u => guard (negb (tie (cmpR (f u) (f' u)))) (boolv (decide c (cmpR (f u) (f' u)))))
-    (guard (negb (tie (cmpR (fst g) (fst g')))) (boolv (decide c (cmpR (fst g) (fst g'))))).
-Proof. intros c f [x d] f' [x' d'] (Hv & l & Hd & _) (Hv' & l' & Hd' & _). simpl in *. subst x x'. exact (E_compare K c Hd Hd'). Qed.
-Lemma E_round : forall k f g, Real f g ->
-  E (V TI) (fun u => guard (okround k (f u)) (roundR k (f u))) (guard (okround k (fst g)) (roundR k (fst g))).
-Proof. intros k f [x d] (Hv & l & Hd & _). simpl in *. subst x. exact (E_rounding K k Hd). Qed.
 Lemma Real_const : forall c g, Rep 0%R g -> Real (fun _ => c) (c, g).
 Proof. intros c g H. split; [reflexivity|]. exists (fun _ => 0%R). split; [apply diff_const|exact H]. Qed.
 
@@ -655,43 +658,118 @@ Proof.
   split; [exact H0|split; [apply always; reflexivity|]]. pose proof (Nat.mul_le_mono_r 1 K n0). lia.
 Qed.
 
-(* ---- the fundamental theorem ---------------------------------------------------------------------- *)
-Theorem fundamental : forall G t (e : tm G t) f g, VE G f g ->
-  E (V t) (fun u => evR e (f u)) (evR (DT T e) g).
+(* ---- images without a tangent ---------------------------------------------------------------------- *)
+Definition Val (f : U -> R) (x : R) : Prop := x = f u0 /\ exists l, diff f l.
+Definition EV (t : ty) (G : list ty) : (U -> M (den R t)) -> bare T G t -> env R (map (D T) G) -> Prop :=
+  match t return (U -> M (den R t)) -> bare T G t -> env R (map (D T) G) -> Prop with
+  | TR => fun F e g => Es 1 Val F (evR e g)
+  | _ => fun _ _ _ => True
+  end.
+Lemma EV_first : forall t G F (e : tm (map (D T) G) (D T t)) g, E (V t) F (evR e g) -> EV t G F (first T t e) g.
 Proof.
-  induction e; intros f g HG; cbn [DT];
-    (match goal with |- context [constant T ?c] => destruct (constant T c) as [image|] eqn:Hconst; [eapply E_constant; eassumption|clear Hconst] end);
-    try rewrite let2_ev; cbn [ev].
-  - (* var *) apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun u => look m (f u)). apply V_look, HG.
-  - (* lam *) apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun r x => evR e (x, f r)).
+  intros t G F e g H. destruct t; simpl; auto. intros a0 n0 H0. destruct (H _ _ H0) as (f & [x d] & n & L & E1 & (Hv & l & Hd & _) & B). simpl in Hv. subst x.
+  exists f, (f u0). eexists. split; [exact L|split; [exact (fst_ev fuel _ _ E1)|split; [split; eauto|lia]]].
+Qed.
+Lemma Es_more : forall s s' A B (P : (U -> A) -> B -> Prop) F m, s <= s' -> Es s P F m -> Es s' P F m.
+Proof.
+  intros s s' A B P F m Hs H a0 n0 H0. destruct (H _ _ H0) as (f & g & n & H1 & H2 & H3 & H4). exists f, g, n. repeat (split; auto). lia.
+Qed.
+(* a step whose arguments are given with a little more than they are due *)
+Lemma EV_bind : forall s A B A' B' (P : (U -> A) -> B -> Prop) (Q : (U -> A') -> B' -> Prop) F H m k,
+  Es 1 P F m -> (forall f x, P f x -> Es s Q (fun u => H u (f u)) (k x)) -> Es (s + 1) Q (fun u => bind (F u) (H u)) (bind m k).
+Proof.
+  intros s A B A' B' P Q F H m k H1 H2 a0 n0 H0. apply bind_inv in H0 as (a1 & n1 & n2 & E1 & E2 & ->).
+  destruct (H1 _ _ E1) as (f & x & n & L & Em & HP & B1).
+  assert (f u0 = a1) by (pose proof (here L) as Q0; simpl in Q0; congruence). subst a1.
+  destruct (H2 _ _ HP _ _ E2) as (f' & x' & n' & L' & Ek & HQ & B2).
+  exists f', x', (n + n'). split; [|split; [exact (bind_eq _ Em Ek)|split; [exact HQ|rewrite Nat.mul_add_distr_l; lia]]].
+  revert L L'. apply near2. intros u -> X. simpl. now rewrite X.
+Qed.
+Lemma EV_tick : forall s A B (P : (U -> A) -> B -> Prop) F m, s <= 3 -> Es s P F m -> E P (fun u => tick (F u)) (tick m).
+Proof.
+  intros s A B P F m Hs H a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). destruct (H _ _ H0) as (f & g & n & H1 & H2 & H3 & H4).
+  exists f, g, (S n). split; [revert H1; apply near1; intros u ->; reflexivity|]. split; [now rewrite H2|split; [exact H3|]]. rewrite Nat.mul_succ_r. lia.
+Qed.
+Lemma Val_prim1 : forall p f x, Val f x -> Es 0 Val (fun u => guard (ok1 p (f u)) (sem1 p (f u))) (guard (ok1 p x) (sem1 p x)).
+Proof.
+  intros p f x (-> & l & Hd) a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->). exists (fun u => sem1 p (f u)), (sem1 p (f u0)), 0. split; [|split; [|split; [|lia]]].
+  - generalize (diff_near Hd (prim1_open p _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - unfold guard. now rewrite Hok.
+  - split; [reflexivity|]. eexists. apply diff_comp; eauto. apply prim1_derive, Hok.
+Qed.
+Lemma Val_prim2 : forall p f x f' x', Val f x -> Val f' x' -> Es 0 Val (fun u => guard (ok2 p (f u) (f' u)) (sem2 p (f u) (f' u))) (guard (ok2 p x x') (sem2 p x x')).
+Proof.
+  intros p f x f' x' (-> & l & Hd) (-> & l' & Hd') a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->).
+  exists (fun u => sem2 p (f u) (f' u)), (sem2 p (f u0) (f' u0)), 0. split; [|split; [|split; [|lia]]].
+  - generalize (prim2_open p Hd Hd' Hok). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - unfold guard. now rewrite Hok.
+  - split; [reflexivity|]. eexists. exact (prim2_diff p Hd Hd' Hok).
+Qed.
+Lemma Val_primi : forall p f x f' k, Val f x -> near (fun u => f' u = k) ->
+  Es 0 Val (fun u => guard (oki p (f u) (f' u)) (semi p (f u) (f' u))) (guard (oki p x k) (semi p x k)).
+Proof.
+  intros p f x f' k (-> & l & Hd) Hk. apply E_germ with (F := fun u => guard (oki p (f u) k) (semi p (f u) k)).
+  { revert Hk. apply near1. intros u ->. reflexivity. }
+  intros a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->). exists (fun u => semi p (f u) k), (semi p (f u0) k), 0. split; [|split; [|split; [|lia]]].
+  - generalize (diff_near Hd (primi_open _ _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - unfold guard. now rewrite Hok.
+  - split; [reflexivity|]. eexists. apply diff_comp with (phi := fun x => semi p x k); eauto. apply primi_derive, Hok.
+Qed.
+Lemma Val_const : forall c, Val (fun _ => c) c.
+Proof. intros c. split; [reflexivity|]. exists (fun _ => 0%R). apply diff_const. Qed.
+
+(* ---- the fundamental theorem ---------------------------------------------------------------------- *)
+Definition Good {G t} (e : tm G t) : Prop :=
+  (forall f g, VE G f g -> E (V t) (fun u => evR e (f u)) (evR (DT T e) g)) /\
+  (forall f g, VE G f g -> EV t G (fun u => evR e (f u)) (PV T e) g).
+Lemma Good_first : forall G t (e : tm G t), PV T e = first T t (DT T e) ->
+  (forall f g, VE G f g -> E (V t) (fun u => evR e (f u)) (evR (DT T e) g)) -> Good e.
+Proof. intros G t e H HM. split; [exact HM|]. intros f g HG. rewrite H. apply EV_first, HM, HG. Qed.
+Ltac refold := cbn [twice fst snd]; repeat match goal with
+  | |- context [fst (@BD T ?G ?t ?e)] => change (fst (@BD T G t e)) with (@DT T G t e)
+  | |- context [snd (@BD T ?G ?t ?e)] => change (snd (@BD T G t e)) with (@PV T G t e)
+  end.
+Ltac start := unfold DT; cbn [BD];
+  match goal with HG : VE _ _ _ |- context [constant T ?c] =>
+    destruct (constant T c) as [image|] eqn:Hconst; [exact (@E_constant _ _ _ _ _ _ HG Hconst)|clear Hconst] end; refold; try rewrite let2_ev; cbn [ev].
+Ltac startp := unfold PV; cbn [BD];
+  match goal with HG : VE _ _ _ |- context [constant T ?c] =>
+    destruct (constant T c) as [image|] eqn:Hconst; [exact (@EV_first TR _ _ _ _ (@E_constant _ _ _ _ _ _ HG Hconst))|clear Hconst] end; refold; cbn [EV ev];
+  apply Es_more with (s := 0); [lia|].
+Ltac whole := apply Good_first; [unfold PV, DT; cbn [BD]; destruct (constant T _); reflexivity|]; intros f g HG; start.
+Theorem good : forall G t (e : tm G t), Good e.
+Proof.
+  induction e; repeat match goal with IH : Good ?e |- _ => let P := fresh IH "P" in destruct IH as [IH P] end.
+  - (* var *) whole. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun u => look m (f u)). apply V_look, HG.
+  - (* lam *) whole. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun r x => evR e (x, f r)).
     intros f1 g1 H1. apply IHe with (f := fun u => (f1 u, f u)). split; auto.
-  - (* app *) apply E_tick0 with (F := fun u => bind _ _).
+  - (* app *) whole. apply E_tick0 with (F := fun u => bind _ _).
     eapply E_bind with (H := fun u g => bind (evR e2 (f u)) (fun y => g y)); [apply IHe1, HG|].
     intros f1 g1 H1. eapply E_bind with (H := fun u y => f1 u y); [apply IHe2, HG|]. intros f2 g2 H2. apply H1, H2.
-  - (* let *) apply E_tick0 with (F := fun u => bind _ _).
+  - (* let *) whole. apply E_tick0 with (F := fun u => bind _ _).
     eapply E_bind with (H := fun u y => evR e2 (y, f u)); [apply IHe1, HG|].
     intros f1 g1 H1. apply IHe2 with (f := fun u => (f1 u, f u)). split; auto.
-  - (* fix *) apply E_tick0 with (F := fun u => ret _).
+  - (* fix *) whole. apply E_tick0 with (F := fun u => ret _).
     apply E_ret with (f := fun r => kleene fuel (fun F x => evR e (x, (F, f r)))).
     apply E_kleene with (F := fun r F x => evR e (x, (F, f r))).
     intros f1 g1 x y H1 H2. apply IHe with (f := fun r => (x r, (f1 r, f r))). split; auto. split; auto.
-  - (* case *) apply E_tick0 with (F := fun u => bind _ _).
+  - (* case *) whole. apply E_tick0 with (F := fun u => bind _ _).
     eapply E_bind with (H := fun u v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end); [apply IHe1, HG|].
     intros f1 [g1|g1] (k & L & H1); simpl.
     + eapply E_germ; [|apply IHe2 with (f := fun u => (k u, f u)); split; eauto]. revert L. apply near1. intros u ->. reflexivity.
     + eapply E_germ; [|apply IHe3 with (f := fun u => (k u, f u)); split; eauto]. revert L. apply near1. intros u ->. reflexivity.
-  - (* op0 *) apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun _ => op0v R o). apply V_op0.
-  - (* op1 *) apply E_tick0 with (F := fun u => bind _ _).
+  - (* op0 *) whole. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun _ => op0v R o). apply V_op0.
+  - (* op1 *) whole. apply E_tick0 with (F := fun u => bind _ _).
     eapply E_bind with (H := fun u x => op1v R o x); [apply IHe, HG|]. intros f1 g1 H1. apply E_op1, H1.
-  - (* op2 *) apply E_tick0 with (F := fun u => bind _ _).
+  - (* op2 *) whole. apply E_tick0 with (F := fun u => bind _ _).
     eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => op2v R o x y)); [apply IHe1, HG|]. intros f1 g1 H1.
     eapply E_bind with (H := fun u y => op2v R o (f1 u) y); [apply IHe2, HG|]. intros f2 g2 H2. apply E_op2; auto.
-  - (* op3 *) apply E_tick0 with (F := fun u => bind _ _).
+  - (* op3 *) whole. apply E_tick0 with (F := fun u => bind _ _).
     eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => bind (evR e3 (f u)) (fun z => op3v R o x y z))); [apply IHe1, HG|].
     intros f1 g1 H1. eapply E_bind with (H := fun u y => bind (evR e3 (f u)) (fun z => op3v R o (f1 u) y z)); [apply IHe2, HG|].
     intros f2 g2 H2. eapply E_bind with (H := fun u z => op3v R o (f1 u) (f2 u) z); [apply IHe3, HG|].
     intros f3 g3 H3. apply E_op3; auto.
-  - (* loop *) apply E_tick0 with (F := fun u => bind _ _).
+  - (* loop *) whole. apply E_tick0 with (F := fun u => bind _ _).
     eapply E_bind with (H := fun u k => bind (evR e2 (f u)) (fun a => miter (Z.to_nat k) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a)); [apply IHe1, HG|].
     intros fn n Hn. eapply E_bind with (H := fun u a => miter (Z.to_nat (fn u)) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a); [apply IHe2, HG|].
     intros fz z Hz. simpl in Hn.
@@ -700,7 +778,7 @@ Proof.
     apply E_iter with (F := fun u i acc => evR e3 (acc, (Z.of_nat i, f u))); auto.
     intros i f1 g1 H1. apply IHe3 with (f := fun u => (f1 u, (Z.of_nat i, f u))). split; [auto|split; [|auto]].
     simpl. apply always. reflexivity.
-  - (* build *) apply E_tick0 with (F := fun u => bind _ _).
+  - (* build *) whole. apply E_tick0 with (F := fun u => bind _ _).
     eapply E_bind with (H := fun u k => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 (Z.to_nat k))); [apply IHe1, HG|].
     intros fn n Hn. simpl in Hn.
     eapply E_germ with (F := fun u => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (map (fun k => k u) (map (fun i _ => i) (seq 0 (Z.to_nat n))))).
@@ -709,28 +787,34 @@ Proof.
     + intros k i ->. apply E_tick0 with (F := fun u => evR e2 (Z.of_nat i, f u)).
       apply IHe2 with (f := fun u => (Z.of_nat i, f u)). split; [simpl; apply always; reflexivity|exact HG].
     + induction (seq 0 (Z.to_nat n)); simpl; constructor; auto.
-  - (* map *) apply E_tick0 with (F := fun u => bind _ _).
+  - (* map *) whole. apply E_tick0 with (F := fun u => bind _ _).
     eapply E_bind with (H := fun u l => mseq (fun x => tick (evR e1 (x, f u))) l); [apply IHe2, HG|].
     intros fl l (fs & L & HF). eapply E_germ with (F := fun u => mseq (fun x => tick (evR e1 (x, f u))) (map (fun k => k u) fs)).
     { revert L. apply near1. intros u ->. reflexivity. }
     apply E_seq with (F := fun u x => tick (evR e1 (x, f u))) (R0 := V a); auto.
     intros f1 g1 H1. apply E_tick0 with (F := fun u => evR e1 (f1 u, f u)). apply IHe1 with (f := fun u => (f1 u, f u)). split; auto.
-  - (* fold *) apply E_tick0 with (F := fun u => bind _ _).
+  - (* fold *) whole. apply E_tick0 with (F := fun u => bind _ _).
     eapply E_bind with (H := fun u z => bind (evR e3 (f u)) (fun l => mfold (fun x acc => evR e1 (x, (acc, f u))) l z)); [apply IHe2, HG|].
     intros fz z Hz. eapply E_bind with (H := fun u l => mfold (fun x acc => evR e1 (x, (acc, f u))) l (fz u)); [apply IHe3, HG|].
     intros fl l (fs & L & HF). eapply E_germ with (F := fun u => mfold (fun x acc => evR e1 (x, (acc, f u))) (map (fun k => k u) fs) (fz u)).
     { revert L. apply near1. intros u ->. reflexivity. }
     apply E_fold with (F := fun u x acc => evR e1 (x, (acc, f u))) (R0 := V a); auto.
     intros f1 g1 f2 g2 H1 H2. apply IHe1 with (f := fun u => (f1 u, (f2 u, f u))). split; auto. split; auto.
-  - (* literal *) destruct (@rep_zero (map (D T) G) g) as (gz & nz & Ez & Rz & Bz). cbn [ev op2v bind tick ret]. rewrite Ez.
+  - (* literal *) split.
+    { intros f g HG. start. destruct (@rep_zero (map (D T) G) g) as (gz & nz & Ez & Rz & Bz). cbn [ev op2v bind tick ret]. rewrite Ez.
     intros a0 n0 H0. inversion H0; subst. exists (fun _ => litR z z0), (litR z z0, gz). eexists. split; [|split; [|split]].
     + apply always. reflexivity.
     + reflexivity.
     + apply Real_const, Rz.
-    + lia.
-  - (* unary primitives *) apply E_tick with (F := fun u => bind _ _) (s := 100 + KT); [lia|].
-    eapply E_bind with (H := fun u x => guard (ok1 p x) (sem1 p x)); [apply IHe, HG|]. intros f1 g1 H1. apply E_prim1, H1.
-  - (* binary primitives *) destruct (keeps T e1) as [e1'|] eqn:Hk1; [|destruct (keeps T e2) as [e2'|] eqn:Hk2];
+    + lia. }
+    { intros f g HG. startp. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun _ => litR z z0). apply Val_const. }
+  - (* unary primitives *) split.
+    { intros f g HG. start. apply E_tick with (F := fun u => bind _ _) (s := 100 + KT); [lia|].
+    eapply E_bind with (H := fun u x => guard (ok1 p x) (sem1 p x)); [apply IHe, HG|]. intros f1 g1 H1. apply E_prim1, H1. }
+    { intros f g HG. startp. apply EV_tick with (s := 0 + 1); [lia|].
+      apply (@EV_bind 0 _ _ _ _ Val Val (fun u => evR e (f u)) (fun u x => guard (ok1 p x) (sem1 p x))); [exact (IHeP f g HG)|]. intros f1 x H1. apply Val_prim1, H1. }
+  - (* binary primitives *) split.
+    { intros f g HG. start. destruct (keeps T e1) as [e1'|] eqn:Hk1; [|destruct (keeps T e2) as [e2'|] eqn:Hk2];
       rewrite let2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
     { eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [exact (@E_keeps _ TR _ _ _ _ HG Hk1)|].
       intros f1 c H1. eapply E_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply IHe2, HG|].
@@ -740,47 +824,49 @@ Proof.
       intros f2 c H2. eapply E_germ; [|apply E_prim2l, H1]. revert H2. apply near1. intros u ->. reflexivity. }
     eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [apply IHe1, HG|].
     intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply IHe2, HG|].
-    intros f2 g2 H2. apply E_prim2; auto.
-  - (* primitives with an integer *) destruct (keeps T e1) as [e1'|] eqn:Hk1; rewrite let2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
+    intros f2 g2 H2. apply E_prim2; auto. }
+    { intros f g HG. startp. apply EV_tick with (s := (0 + 1) + 1); [lia|].
+      apply (@EV_bind (0 + 1) _ _ _ _ Val Val (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y)))); [exact (IHe1P f g HG)|]. intros f1 x H1.
+      apply (@EV_bind 0 _ _ _ _ Val Val (fun u => evR e2 (f u)) (fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y))); [exact (IHe2P f g HG)|]. intros f2 y H2. apply Val_prim2; assumption. }
+  - (* primitives with an integer *) split.
+    { intros f g HG. start. destruct (keeps T e1) as [e1'|] eqn:Hk1; rewrite let2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
     { eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [exact (@E_keeps _ TR _ _ _ _ HG Hk1)|].
       intros f1 c H1. eapply E_bind with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [apply IHe2, HG|].
       intros f2 k H2. eapply E_germ; [|apply (@E_primi0 _ g p c f2 k H2)]. revert H1. apply near1. intros u ->. reflexivity. }
     eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [apply IHe1, HG|].
     intros f1 g1 H1. eapply E_bind with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [apply IHe2, HG|].
-    intros f2 g2 H2. apply E_primi; auto.
-  - (* comparison *) eapply E_germ; [apply always; reflexivity|]. cbn [ev].
-    intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
-    apply bind_inv in H0 as (y & m3 & m4 & H2 & H0 & ->).
-    destruct (IHe1 _ _ HG _ _ H1) as (fa & ga & na & La & Ea & Va & Ca).
-    destruct (IHe2 _ _ HG _ _ H2) as (fb & gb & nb & Lb & Eb & Vb & Cb).
-    assert (fa u0 = x) as <- by (pose proof (here La) as Q; simpl in Q; congruence).
-    assert (fb u0 = y) as <- by (pose proof (here Lb) as Q; simpl in Q; congruence).
-    destruct (E_cmp c Va Vb H0) as (fr & gr & nr & Lr & Er & Vr & Cr).
-    exists fr, gr. eexists. split; [|split; [|split; [exact Vr|]]].
-    + generalize (filter_and _ _ La (filter_and _ _ Lb Lr)). apply filter_imp. intros u (-> & -> & E3). cbn [bind o_cmp RO]. rewrite E3. reflexivity.
-    + exact (cmp_ev fuel c _ _ _ (fst_ev fuel _ _ Ea) (fst_ev fuel _ _ Eb) Er).
-    + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia.
-  - (* rounding *) intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
-    destruct (IHe _ _ HG _ _ H1) as (fa & ga & na & La & Ea & Va & Ca).
-    assert (fa u0 = x) as <- by (pose proof (here La) as Q; simpl in Q; congruence).
-    destruct (E_round r Va H0) as (fr & gr & nr & Lr & Er & Vr & Cr).
-    exists fr, gr. eexists. split; [|split; [|split; [exact Vr|]]].
-    + revert La Lr. apply near2. intros u -> E3. cbn [bind o_okround o_round RO]. rewrite E3. reflexivity.
-    + exact (round_ev fuel r _ _ (fst_ev fuel _ _ Ea) Er).
-    + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia.
-  - (* real of int *) destruct (@rep_zero (map (D T) G) g) as (gz & nz & Ez & Rz & Bz).
+    intros f2 g2 H2. apply E_primi; auto. }
+    { intros f g HG. startp. apply EV_tick with (s := (0 + 1) + 1); [lia|].
+      apply (@EV_bind (0 + 1) _ _ _ _ Val Val (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y)))); [exact (IHe1P f g HG)|]. intros f1 x H1.
+      apply (@EV_bind 0 _ _ _ _ (V TI) Val (fun u => evR e2 (f u)) (fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y))); [apply Es_more with (s := 0); [lia|exact (IHe2 f g HG)]|]. intros f2 y H2. apply Val_primi; assumption. }
+  - (* comparison *) whole. apply EV_tick with (s := (0 + 1) + 1); [lia|].
+    apply (@EV_bind (0 + 1) _ _ _ _ Val (V TB) (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y)))))); [exact (IHe1P f g HG)|].
+    intros f1 x (-> & l & Hd).
+    apply (@EV_bind 0 _ _ _ _ Val (V TB) (fun u => evR e2 (f u)) (fun u y => guard (negb (tie (cmpR (f1 u) y))) (boolv (decide c (cmpR (f1 u) y))))); [exact (IHe2P f g HG)|].
+    intros f2 y (-> & l' & Hd'). exact (E_compare K c Hd Hd').
+  - (* rounding *) whole. apply EV_tick with (s := 0 + 1); [lia|].
+    apply (@EV_bind 0 _ _ _ _ Val (V TI) (fun u => evR e (f u)) (fun u x => guard (okround r x) (roundR r x))); [exact (IHeP f g HG)|].
+    intros f1 x (-> & l & Hd). exact (E_rounding K r Hd).
+  - (* real of int *) split.
+    { intros f g HG. start. destruct (@rep_zero (map (D T) G) g) as (gz & nz & Ez & Rz & Bz).
     intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
     inversion H0; subst. destruct (IHe _ _ HG _ _ H1) as (fa & ga & na & La & Ea & Va & Ca). simpl in Va.
     exists (fun u => IZR (fa u)), (IZR ga, gz). eexists. split; [|split; [|split]].
     + revert La. apply near1. intros u ->. reflexivity.
     + exact (pair_ev fuel _ _ _ (real_ev fuel _ _ Ea) Ez).
     + apply (V_germ TR) with (f := fun _ => IZR ga); [revert Va; apply near1; intros u ->; reflexivity|]. apply Real_const, Rz.
-    + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia.
-  - (* sum *) apply E_tick with (F := fun u => bind _ _) (s := 100 + KT); [lia|].
+    + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia. }
+    { intros f g HG. startp. apply EV_tick with (s := 0 + 1); [lia|].
+      apply (@EV_bind 0 _ _ _ _ (V TI) Val (fun u => evR e (f u)) (fun u x => ret (IZR x))); [apply Es_more with (s := 0); [lia|exact (IHe f g HG)]|]. intros f1 x H1.
+      apply E_germ with (F := fun u => ret (IZR x)); [revert H1; apply near1; intros u ->; reflexivity|]. apply E_ret with (f := fun _ => IZR x). apply Val_const. }
+  - (* sum *) whole. apply E_tick with (F := fun u => bind _ _) (s := 100 + KT); [lia|].
     eapply E_bind with (H := fun u x => msum RO x); [apply IHe, HG|]. intros f1 g1 H1. apply E_sum, H1.
-  - (* dot *) apply E_ticks with (F := fun u => bind _ _) (s := 100 + KT); [lia|].
+  - (* dot *) whole. apply E_ticks with (F := fun u => bind _ _) (s := 100 + KT); [lia|].
     eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => mdot RO x y)); [apply IHe1, HG|].
     intros f1 g1 H1. eapply E_bind with (H := fun u y => mdot RO (f1 u) y); [apply IHe2, HG|].
     intros f2 g2 H2. apply E_dot; auto.
 Qed.
+Theorem fundamental : forall G t (e : tm G t) f g, VE G f g ->
+  E (V t) (fun u => evR e (f u)) (evR (DT T e) g).
+Proof. intros G t e. exact (proj1 (good e)). Qed.
 End LR.

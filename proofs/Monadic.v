@@ -1,14 +1,14 @@
 (* The monadic reverse mode (K Fig. 9, 10, 14 and section 10.2; recursion as in N): a real becomes a value and a Delta,
    functions return computations in a state monad whose state is a supply of identifiers and a list of Delta bindings.
 
-   The target is the language itself: Delta is a tree type, M a is S -> a * S, and [mpure], [mbind], [deltaLet] are closed
-   terms, so [monadic] can be applied to its own output.  Each equation of Fig. 9 is one arm of [MT].  Where the figure is
-   silent (loops, arrays, folds) the state is threaded through the loop.
+   The target is the language itself: Delta is a tree type, M a is S -> a * S, and [mpure], [mbind], [deltaLet] write terms of it, so
+   [monadic] can be applied to its own output.  Each equation of Fig. 9 is one arm of [BT].  Where the figure is
+   silent (loops, arrays, folds) the state is threaded through the loop.  What binds nothing is translated to a value, without the state: [MT] returns it.
 
    Why it is correct.  As in Macro.v a map from U is related to one transformed value, now in a *world*: the tape of
    bindings made so far.  A Delta of size one stands for a real, given the tangents of all identifiers; running a
    related computation extends the tape, by at most [KS] nodes per step of the source program. *)
-From Coq Require Import Reals List Lia Lra ZArith.
+From Coq Require Import Reals List Lia Lra ZArith FunctionalExtensionality.
 From Coquelicot Require Import Coquelicot.
 Require Import Language Primitive Calculus Germ Substitution Activity Macro Delta.
 Import ListNotations.
@@ -20,14 +20,15 @@ Arguments Nat.mul : simpl never.
 (* ---- the monad, in the language ---------------------------------------------------------- *)
 Definition TS : ty := TProd TI (TArr (TProd TI TDelta)).
 Definition TM (a : ty) : ty := TFun TS (TProd a TS).
-Definition PURE {G a} : tm G (TFun a (TM a)) := tlam (tlam (tpair v1 v0)).
-Definition BIND {G a b} : tm G (TFun (TM a) (TFun (TFun a (TM b)) (TM b))) :=
-  tlam (tlam (tlam (tlet (tapp v2 v0) (tapp (tapp v2 (tfst v0)) (tsnd v0))))).
-Definition DELTALET {G} : tm G (TFun TDelta (TM TI)) :=
-  tlam (tlam (tpair (tfst v0) (tpair (top2 (OIntop IAdd) (tfst v0) (tint _ 1)) (tcons (tpair (tfst v0) v1) (tsnd v0))))).
-Definition mpure {G a} (e : tm G a) : tm G (TM a) := tapp PURE e.
-Definition mbind {G a b} (m : tm G (TM a)) (k : tm (a :: G) (TM b)) : tm G (TM b) := tapp (tapp BIND m) (tlam k).
-Definition deltaLet {G} (u : tm G TDelta) : tm G (TM TI) := tapp DELTALET u.
+Definition skip2 {G a b} : ren G (a :: b :: G) := fun t m => Pop (Pop m).
+(* evaluating one of these computes nothing: all is done when the state comes *)
+Definition mpure {G a} (e : tm G a) : tm G (TM a) := tlam (tpair (wk TS e) v0).
+Definition mbind {G a b} (m : tm G (TM a)) (k : tm (a :: G) (TM b)) : tm G (TM b) :=
+  tlam (tlet (tapp (wk TS m) v0) (tlet (tfst v0) (tapp (rn k (up skip2)) (tsnd v1)))).
+(* K Fig. 10: binds a Delta to the next identifier; a number goes with it, for its own sake *)
+Definition deltaLet {G} (v : tm G TR) (u : tm G TDelta) : tm G (TM (TProd TR TDelta)) :=
+  tlam (tlet (wk TS v) (tpair (tpair v0 (dvar (tfst v1)))
+    (tpair (top2 (OIntop IAdd) (tfst v1) (tint _ 1)) (tcons (tpair (tfst v1) (rn u skip2)) (tsnd v1))))).
 
 (* ---- types and data operations -------------------------------------------------------------- *)
 Fixpoint MD (t : ty) : ty :=
@@ -114,62 +115,85 @@ Definition loopM {G a} (k : tm (a :: TI :: G) (TM a)) : tm (a :: TI :: G) (TM a)
 
 (* ---- the translation (K Fig. 9) ----------------------------------------------------------------- *)
 Notation MR := (TProd TR TDelta).
-Definition mprim {G} (u : tm G TDelta) (v : tm (TI :: G) TR) : tm G (TM MR) :=
-  mbind (deltaLet u) (mpure (tpair v (dvar v0))).
 Definition mprim1 {G} (p : prim1) : tm (MR :: G) (TM MR) :=
-  mprim (dscale (d1t p (tfst v0)) (tsnd v0)) (tprim1 p (tfst v1)).
+  deltaLet (tprim1 p (tfst v0)) (dscale (d1t p (tfst v0)) (tsnd v0)).
 Definition mprim2 {G} (p : prim2) : tm (MR :: MR :: G) (TM MR) :=
   let c := d2t p (tfst v1) (tfst v0) in
-  mprim (dadd (cscale dlt (fst c) (tsnd v1)) (cscale dlt (snd c) (tsnd v0))) (tprim2 p (tfst v2) (tfst v1)).
+  deltaLet (tprim2 p (tfst v1) (tfst v0)) (dadd (cscale dlt (fst c) (tsnd v1)) (cscale dlt (snd c) (tsnd v0))).
 Definition mprimi {G} (p : primi) : tm (TI :: MR :: G) (TM MR) :=
-  mprim (dscale (dit p (tfst v1) v0) (tsnd v1)) (tprimi p (tfst v2) v1).
+  deltaLet (tprimi p (tfst v1) v0) (dscale (dit p (tfst v1) v0) (tsnd v1)).
 Definition msumT {G} : tm (TArr MR :: G) (TM MR) :=
-  mprim (tfold (dadd v1 (tsnd v0)) dzero v0) (tsum (tmap (tfst v0) v1)).
+  deltaLet (tsum (tmap (tfst v0) v0)) (tfold (dadd v1 (tsnd v0)) dzero v0).
 Definition mdotT {G} : tm (TArr MR :: TArr MR :: G) (TM MR) :=
-  mprim (tfold (dadd v1 (dadd (dscale (tfst (tsnd v0)) (tsnd (tfst v0))) (dscale (tfst (tfst v0)) (tsnd (tsnd v0))))) dzero (tzip v1 v0))
-        (tdot (tmap (tfst v0) v2) (tmap (tfst v0) v1)).
+  deltaLet (tdot (tmap (tfst v0) v1) (tmap (tfst v0) v0))
+    (tfold (dadd v1 (dadd (dscale (tfst (tsnd v0)) (tsnd (tfst v0))) (dscale (tfst (tfst v0)) (tsnd (tsnd v0))))) dzero (tzip v1 v0)).
+(* An image is a value, if nothing is bound on the way to it, or a computation. *)
+Definition image G t : Type := tm (map MD G) (MD t) + tm (map MD G) (TM (MD t)).
+Definition comp {G t} (i : image G t) : tm (map MD G) (TM (MD t)) := match i with inl e => mpure e | inr m => m end.
 (* A decision needs no derivatives: what only decides is computed from primal values, and scalar arithmetic there binds nothing.
    So each term of type real has two translations: [MT], and [PT], which gives the value alone. They are made together, and what both use
    is made once: otherwise the extracted translation would take time exponential in the depth of arithmetic. *)
-Definition valued G t : Type := match t with TR => tm (map MD G) (TM TR) | _ => unit end.
-Definition drop {G} t : tm (map MD G) (TM (MD t)) -> valued G t :=
-  match t return tm (map MD G) (TM (MD t)) -> valued G t with TR => fun m => mbind m (mpure (tfst v0)) | _ => fun _ => tt end.
-Definition both {G t} (m : tm (map MD G) (TM (MD t))) : tm (map MD G) (TM (MD t)) * valued G t := (m, drop t m).
-Arguments both {G t} & m.
-Fixpoint BT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) * valued G t :=
-  match constantM e with Some d => both (mpure d) | None =>
-  match e in tm G t return tm (map MD G) (TM (MD t)) * valued G t with
-  | tvar v => both (mpure (tvar (Mmem v)))
-  | tlam b => both (mpure (tlam (fst (BT b) : tm (map MD (_ :: _)) _)))
-  | tapp f a => both (mbind (fst (BT f)) (mbind (wk _ (fst (BT a))) (tapp v1 v0)))
-  | tlet a b => both (mbind (fst (BT a)) (fst (BT b) : tm (map MD (_ :: _)) _))
-  | tfix b => both (mpure (tfix (fst (BT b) : tm (map MD (_ :: _ :: _)) _)))
-  | tcase s a b => both (mbind (fst (BT s)) (tcase v0 (rn (fst (BT a) : tm (map MD (_ :: _)) _) (up (@shift _ _)))
-                                          (rn (fst (BT b) : tm (map MD (_ :: _)) _) (up (@shift _ _)))))
-  | top0 G o => both (mpure (top0 (map MD G) (Mop0 o)))
-  | top1 o a => both (mbind (fst (BT a)) (mpure (top1 (Mop1 o) v0)))
-  | top2 o a b => both (mbind (fst (BT a)) (mbind (wk _ (fst (BT b))) (mpure (top2 (Mop2 o) v1 v0))))
-  | top3 o a b c => both (mbind (fst (BT a)) (mbind (wk _ (fst (BT b))) (mbind (wk _ (wk _ (fst (BT c)))) (mpure (top3 (Mop3 o) v2 v1 v0)))))
-  | tloop n z b => both (mbind (fst (BT n)) (mbind (wk _ (fst (BT z))) (loopM (fst (BT b) : tm (map MD (_ :: _ :: _)) _))))
-  | tbuild n b => both (mbind (fst (BT n)) (mapM (fst (BT b) : tm (map MD (_ :: _)) _) (tbuild v1 v0)))
-  | tmap b a => both (mbind (fst (BT a)) (mapM (fst (BT b) : tm (map MD (_ :: _)) _) v1))
-  | tfold b z a => both (mbind (fst (BT z)) (mbind (wk _ (fst (BT a))) (foldM (fst (BT b) : tm (map MD (_ :: _ :: _)) _))))
-  | tlit G m x => (mpure (tpair (tlit (map MD G) m x) dzero), mpure (tlit (map MD G) m x))
-  | tprim1 p a => let A := BT a in (mbind (fst A) (mprim1 p), mbind (snd A) (mpure (tprim1 p v0)))
+Definition number G : Type := tm (map MD G) TR + tm (map MD G) (TM TR).
+Definition ncomp {G} (i : number G) : tm (map MD G) (TM TR) := match i with inl e => mpure e | inr m => m end.
+Definition valued G t : Type := match t with TR => number G | _ => unit end.
+Definition drop {G} t : image G t -> valued G t :=
+  match t return image G t -> valued G t with
+  | TR => fun i => match i with inl e => inl (tfst e) | inr m => inr (mbind m (mpure (tfst v0))) end
+  | _ => fun _ => tt
+  end.
+Definition both {G t} (i : image G t) : image G t * valued G t := (i, drop i).
+Arguments both {G t} & i.
+(* one step more *)
+Definition map_image {G a b} (i : tm G a + tm G (TM a)) (now : tm G a -> tm G b) (later : tm (a :: G) b) : tm G b + tm G (TM b) :=
+  match i with inl e => inl (now e) | inr m => inr (mbind m (mpure later)) end.
+Definition map_images {G a b c} (i : tm G a + tm G (TM a)) (j : tm G b + tm G (TM b)) (now : tm G a -> tm G b -> tm G c) (later : tm (b :: a :: G) c) : tm G c + tm G (TM c) :=
+  match i, j with
+  | inl x, inl y => inl (now x y)
+  | _, _ => inr (mbind (match i with inl x => mpure x | inr m => m end) (mbind (wk _ (match j with inl y => mpure y | inr m => m end)) (mpure later)))
+  end.
+Fixpoint BT {G t} (e : tm G t) : image G t * valued G t :=
+  match constantM e with Some d => both (inl d) | None =>
+  match e in tm G t return image G t * valued G t with
+  | tvar v => both (inl (tvar (Mmem v)))
+  | tlam b => both (inl (tlam (comp (fst (BT b)) : tm (map MD (_ :: _)) _)))
+  | tapp f a => both (inr (mbind (comp (fst (BT f))) (mbind (wk _ (comp (fst (BT a)))) (tapp v1 v0))))
+  | tlet a b => both (match fst (BT a), fst (BT b) with
+      | inl x, inl y => inl (tlet x (y : tm (map MD (_ :: _)) _))
+      | A, B => inr (mbind (comp A) (comp B : tm (map MD (_ :: _)) _)) end)
+  | tfix b => both (inl (tfix (comp (fst (BT b)) : tm (map MD (_ :: _ :: _)) _)))
+  | tcase s a b => both (match fst (BT a), fst (BT b) with
+      | inl x, inl y => map_image (fst (BT s)) (fun s => tcase s (x : tm (map MD (_ :: _)) _) (y : tm (map MD (_ :: _)) _))
+          (tcase v0 (rn (x : tm (map MD (_ :: _)) _) (up (@shift _ _))) (rn (y : tm (map MD (_ :: _)) _) (up (@shift _ _))))
+      | A, B => inr (mbind (comp (fst (BT s))) (tlam (tcase v1 (tapp (rn (comp A : tm (map MD (_ :: _)) _) (up skip2)) v1)
+                                                                (tapp (rn (comp B : tm (map MD (_ :: _)) _) (up skip2)) v1)))) end)
+  | top0 G o => both (inl (top0 (map MD G) (Mop0 o)))
+  | top1 o a => both (map_image (fst (BT a)) (fun x => top1 (Mop1 o) x) (top1 (Mop1 o) v0))
+  | top2 o a b => both (map_images (fst (BT a)) (fst (BT b)) (fun x y => top2 (Mop2 o) x y) (top2 (Mop2 o) v1 v0))
+  | top3 o a b c => both (match fst (BT a), fst (BT b), fst (BT c) with
+      | inl x, inl y, inl z => inl (top3 (Mop3 o) x y z)
+      | A, B, C => inr (mbind (comp A) (mbind (wk _ (comp B)) (mbind (wk _ (wk _ (comp C))) (mpure (top3 (Mop3 o) v2 v1 v0))))) end)
+  | tloop n z b => both (inr (mbind (comp (fst (BT n))) (mbind (wk _ (comp (fst (BT z)))) (loopM (comp (fst (BT b)) : tm (map MD (_ :: _ :: _)) _)))))
+  | tbuild n b => both (match fst (BT b) with
+      | inl x => map_image (fst (BT n)) (fun n => tbuild n (x : tm (map MD (_ :: _)) _)) (tbuild v0 (rn (x : tm (map MD (_ :: _)) _) (up (@shift _ _))))
+      | inr m => inr (mbind (comp (fst (BT n))) (mapM (m : tm (map MD (_ :: _)) _) (tbuild v1 v0))) end)
+  | tmap b a => both (inr (mbind (comp (fst (BT a))) (mapM (comp (fst (BT b)) : tm (map MD (_ :: _)) _) v1)))
+  | tfold b z a => both (inr (mbind (comp (fst (BT z))) (mbind (wk _ (comp (fst (BT a)))) (foldM (comp (fst (BT b)) : tm (map MD (_ :: _ :: _)) _)))))
+  | tlit G m x => (inl (tpair (tlit (map MD G) m x) dzero), inl (tlit (map MD G) m x))
+  | tprim1 p a => let A := BT a in (inr (mbind (comp (fst A)) (mprim1 p)), map_image (snd A) (fun x => tprim1 p x) (tprim1 p v0))
   | tprim2 p a b => let A := BT a in let B := BT b in
-      (mbind (fst A) (mbind (wk _ (fst B)) (mprim2 p)), mbind (snd A) (mbind (wk _ (snd B)) (mpure (tprim2 p v1 v0))))
+      (inr (mbind (comp (fst A)) (mbind (wk _ (comp (fst B))) (mprim2 p))), map_images (snd A) (snd B) (fun x y => tprim2 p x y) (tprim2 p v1 v0))
   | tprimi p a n => let A := BT a in let N := fst (BT n) in
       (match keepsM a with
-       | Some a => mbind (mpure a) (mbind (wk _ N) (mpure (tpair (tprimi p v1 v0) dzero)))
-       | None => mbind (fst A) (mbind (wk _ N) (mprimi p)) end, mbind (snd A) (mbind (wk _ N) (mpure (tprimi p v1 v0))))
-  | tcmp c a b => both (mbind (snd (BT a)) (mbind (wk _ (snd (BT b))) (mpure (tcmp c v1 v0))))
-  | tround k a => both (mbind (snd (BT a)) (mpure (tround k v0)))
-  | treal a => let A := BT a in (mbind (fst A) (mpure (tpair (treal v0) dzero)), mbind (fst A) (mpure (treal v0)))
-  | tsum a => both (mbind (fst (BT a)) msumT)
-  | tdot a b => both (mbind (fst (BT a)) (mbind (wk _ (fst (BT b))) mdotT))
+       | Some a => map_images (inl a) N (fun x k => tpair (tprimi p x k) dzero) (tpair (tprimi p v1 v0) dzero)
+       | None => inr (mbind (comp (fst A)) (mbind (wk _ (comp N)) (mprimi p))) end, map_images (snd A) N (fun x k => tprimi p x k) (tprimi p v1 v0))
+  | tcmp c a b => both (map_images (snd (BT a)) (snd (BT b)) (fun x y => tcmp c x y) (tcmp c v1 v0))
+  | tround k a => both (map_image (snd (BT a)) (fun x => tround k x) (tround k v0))
+  | treal a => let A := fst (BT a) in (map_image A (fun x => tpair (treal x) dzero) (tpair (treal v0) dzero), map_image A (fun x => treal x) (treal v0))
+  | tsum a => both (inr (mbind (comp (fst (BT a))) msumT))
+  | tdot a b => both (inr (mbind (comp (fst (BT a))) (mbind (wk _ (comp (fst (BT b)))) mdotT)))
   end
   end.
-Definition MT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) := fst (BT e).
+Definition MT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) := comp (fst (BT e)).
 Definition PT {G t} (e : tm G t) : valued G t := snd (BT e).
 Notation monadic := MT.
 
@@ -274,15 +298,19 @@ Qed.
 (* ---- monad lemmas ------------------------------------------------------------------------------------ *)
 Lemma run_pure : forall G a (e : tm G a) r s v n, evR e r = Some (v, n, 0) ->
   exists n', run (mpure e) r s = Some ((v, s), n', 0) /\ n' <= n + 10.
-Proof. intros G a e r s v n H. unfold run, mpure. cbn [ev]. rewrite H. simpl. eexists. split; [reflexivity|lia]. Qed.
+Proof.
+  intros G a e r s v n H. unfold run, mpure. cbn [ev tick ret bind]. rewrite wk_ok, H. simpl. eexists. split; [reflexivity|lia].
+Qed.
 Lemma run_bind : forall G a b (m : tm G (TM a)) (k : tm (a :: G) (TM b)) r s x s1 n1 q n2,
   run m r s = Some ((x, s1), n1, 0) -> run k (x, r) s1 = Some (q, n2, 0) ->
   exists n', run (mbind m k) r s = Some (q, n', 0) /\ n' <= n1 + n2 + 20.
 Proof.
   intros G a b m k r s x s1 n1 q n2 H1 H2. unfold run in *.
   apply bind_inv in H1 as (c & m1 & m2 & E1 & E2 & ->). apply bind_inv in H2 as (d & m3 & m4 & E3 & E4 & ->).
-  unfold mbind. cbn [ev]. rewrite E1. simpl. rewrite E2. simpl. rewrite E3. simpl. rewrite E4. simpl.
-  eexists. split; [reflexivity|lia].
+  unfold mbind. cbn [ev tick ret bind v0 look fst]. rewrite wk_ok, E1. cbn [ev bind tick ret look v0 v1 fst snd]. rewrite E2. cbn [ev bind tick ret look v0 v1 fst snd op1v].
+  match goal with |- context [@ev ?A ?B ?n ?I ?J (@rn ?a1 ?a2 ?a3 k ?w) ?z] =>
+    assert (@ev A B n I J (@rn a1 a2 a3 k w) z = Some (d, m3, 0)) as -> by (rewrite <- E3; apply rn_ok, (@up_ok R); intros t q0; reflexivity) end.
+  cbn [ev bind tick ret look v0 v1 fst snd op1v]. rewrite E4. eexists. split; [reflexivity|lia].
 Qed.
 Lemma EK_pure : forall s z G A a (P : tape -> (U -> A) -> den R a -> Prop) C F (e : tm G a) r,
   (forall a0 n0, F u0 = Some (a0, n0, 0) -> exists f v n, near (fun u => F u = Some (f u, n0, 0)) /\
@@ -433,7 +461,9 @@ Proof.
 Qed.
 
 (* ---- data operations --------------------------------------------------------------------------------- *)
-Notation E := (Es U u0 499 0).
+(* steps of a value per step of the program: a computation that only returns it takes ten more *)
+Definition Kp : nat := 399.
+Notation E := (Es U u0 Kp 0).
 Lemma VK_op0 : forall C a (o : op0 a), VK a C (fun _ => op0v R o) (op0v R (Mop0 o)).
 Proof.
   intros C a o. destruct o; simpl; auto.
@@ -447,32 +477,32 @@ Proof.
   - apply E_ret with (f := fun u => snd (f u)), H.
   - apply E_ret with (f := fun u => inl (f u)). exists f. split; auto. apply always. reflexivity.
   - apply E_ret with (f := fun u => inr (f u)). exists f. split; auto. apply always. reflexivity.
-  - apply (@E_len U u0 499 _ _ (VK a C) f g H).
-  - apply (@E_unnode U u0 499 _ _ (VK a C) f g H).
+  - apply (@E_len U u0 Kp _ _ (VK a C) f g H).
+  - apply (@E_unnode U u0 Kp _ _ (VK a C) f g H).
 Qed.
 Lemma E_op2 : forall C a b c (o : op2 a b c) f g f' g', VK a C f g -> VK b C f' g' ->
   E (VK c C) (fun u => op2v R o (f u) (f' u)) (op2v R (Mop2 o) g g').
 Proof.
   intros C a b c o f g f' g' H H'. destruct o; simpl in *.
   - apply E_ret with (f := fun u => (f u, f' u)). split; auto.
-  - apply (@E_geta U u0 499 _ _ (VK a C) f g f' g' H H').
-  - apply (@E_cons U u0 499 _ _ (VK a C) f g f' g' H H').
-  - apply (@E_snoc U u0 499 _ _ (VK a C) f g f' g' H H').
-  - apply (@E_node U u0 499 _ _ (VK a C) f g f' g' H H').
-  - apply (@E_zipa U u0 499 _ _ _ _ (VK a C) (VK b C) f g f' g' H H').
-  - apply (@E_gather U u0 499 _ _ (VK a C) f g f' g' H H').
-  - exact (@E_intop U u0 499 o f g f' g' H H').
+  - apply (@E_geta U u0 Kp _ _ (VK a C) f g f' g' H H').
+  - apply (@E_cons U u0 Kp _ _ (VK a C) f g f' g' H H').
+  - apply (@E_snoc U u0 Kp _ _ (VK a C) f g f' g' H H').
+  - apply (@E_node U u0 Kp _ _ (VK a C) f g f' g' H H').
+  - apply (@E_zipa U u0 Kp _ _ _ _ (VK a C) (VK b C) f g f' g' H H').
+  - apply (@E_gather U u0 Kp _ _ (VK a C) f g f' g' H H').
+  - exact (@E_intop U u0 Kp o f g f' g' H H').
   - apply E_ret with (f := fun u => boolv (decide c (f u ?= f' u)%Z)). apply (@Bool_const U u0 (fun u => decide c (f u ?= f' u)%Z)).
     revert H H'. apply near2. intros u -> ->. reflexivity.
 Qed.
 Lemma E_op3 : forall C a b c d (o : op3 a b c d) f g f' g' f'' g'', VK a C f g -> VK b C f' g' -> VK c C f'' g'' ->
   E (VK d C) (fun u => op3v R o (f u) (f' u) (f'' u)) (op3v R (Mop3 o) g g' g'').
-Proof. intros C a b c d o f g f' g' f'' g'' H H' H''. destruct o; simpl in *. apply (@E_seta U u0 499 _ _ (VK a C) f g f' g' f'' g'' H H' H''). Qed.
+Proof. intros C a b c d o f g f' g' f'' g'' H H' H''. destruct o; simpl in *. apply (@E_seta U u0 Kp _ _ (VK a C) f g f' g' f'' g'' H H' H''). Qed.
 Lemma EK_op : forall G t C F (m : M (den R (MD t))) (e : tm G (MD t)) r j, E (VK t C) F m -> evR e r = ticks j m -> j <= 80 ->
   EKs 100 0 (VK t) C F (run (mpure e) r).
 Proof.
   intros G t C F m e r j H E1 Hj. apply EK_pure. intros a0 n0 H0. destruct (H _ _ H0) as (f & v & n & L & E2 & HP & Hn).
-  rewrite E2 in E1. exists f, v, (j + n). split; [exact L|split; [exact E1|split; [exact HP|unfold KM; lia]]].
+  rewrite E2 in E1. exists f, v, (j + n). split; [exact L|split; [exact E1|split; [exact HP|unfold KM, Kp in *; lia]]].
 Qed.
 
 (* ---- primitives ---------------------------------------------------------------------------------------- *)
@@ -504,24 +534,21 @@ Proof.
     exists g', n'. split; [exact H1|split; [exact H2|lia]].
 Qed.
 (* binding one Delta and returning its identifier: the only place where the tape grows *)
-Lemma EK_push : forall G (r : env R G) C (f : U -> R) l (u : tm G TDelta) (v : tm (TI :: G) TR) g sz n1 n2 F n s,
+Lemma EK_push : forall G (r : env R G) C (f : U -> R) l (u : tm G TDelta) (v : tm G TR) g sz n1 n2 F n s,
   near (fun x => F x = Some (f x, n, 0)) ->
   diff f l -> evR u r = Some (g, n1, 0) -> RepS C sz (l h) g ->
-  evR v (Z.of_nat (fresh base C), r) = Some (f u0, n2, 0) -> n1 + n2 + 100 <= KM * n + s -> sz + 1 <= KS * n + KS ->
-  EKs s KS RealM C F (run (mprim u v) r).
+  evR v r = Some (f u0, n2, 0) -> n1 + n2 + 100 <= KM * n + s -> sz + 1 <= KS * n + KS ->
+  EKs s KS RealM C F (run (deltaLet v u) r).
 Proof.
   intros G r C f l u v g sz n1 n2 F n s HF Hd E1 (w & -> & Hs & Hy & Hz) E2 Hn Hsz a0 n0 H0 Hw.
   rewrite (here HF) in H0. inversion H0; subst. clear H0.
-  assert (exists n3, run (deltaLet u) r (encS base C) = Some ((Z.of_nat (fresh base C), encS base (w :: C)), n3, 0) /\ n3 <= n1 + 30) as (n3 & E3 & B3).
-  { unfold run, deltaLet. cbn [ev]. rewrite E1. simpl. unfold encS, fresh. simpl. eexists. split; [|shelve].
+  assert (exists n3, run (deltaLet v u) r (encS base C) = Some (((f u0, enc (DVar (fresh base C))), encS base (w :: C)), n3, 0) /\ n3 <= n1 + n2 + 60) as (n5 & E5 & B5).
+  { unfold run, deltaLet. cbn [ev tick ret bind]. rewrite wk_ok, E2. cbn [bind tick ret].
+    match goal with |- context [@ev ?A ?B ?m ?I ?J (@rn ?a1 ?a2 ?a3 u ?b) ?z] =>
+      assert (@ev A B m I J (@rn a1 a2 a3 u b) z = Some (enc w, n1, 0)) as -> by (rewrite <- E1; apply rn_ok; intros t q; reflexivity) end.
+    unfold encS, fresh. simpl. eexists. split; [|shelve].
     replace (Z.of_nat (base + length C) + 1)%Z with (Z.of_nat (base + S (length C))) by lia. reflexivity.
     Unshelve. lia. }
-  assert (exists n4, run (mpure (tpair v (dvar v0))) (Z.of_nat (fresh base C), r) (encS base (w :: C)) =
-     Some (((f u0, enc (DVar (fresh base C))), encS base (w :: C)), n4, 0) /\ n4 <= n2 + 30) as (n4 & E4 & B4).
-  { assert (exists n6, evR (tpair v (dvar v0)) (Z.of_nat (fresh base C), r) = Some ((f u0, enc (DVar (fresh base C))), n6, 0) /\ n6 <= n2 + 20) as (n6 & E5 & B6').
-    { cbn [ev]. rewrite E2. simpl. eexists. split; [reflexivity|lia]. }
-    destruct (run_pure _ _ (encS base (w :: C)) E5) as (n5 & E6 & B6). exists n5. split; [exact E6|lia]. }
-  destruct (run_bind _ _ _ _ E3 E4) as (n5 & E5 & B5).
   exists f, (f u0, enc (DVar (fresh base C))), [w], n5.
   split; [exact HF|split; [exact E5|split; [|split; [|split]]]].
   - split; [reflexivity|]. exists l. split; [exact Hd|]. exists (DVar (fresh base C)). simpl. repeat split; auto; try (unfold fresh; simpl; lia).
@@ -644,7 +671,7 @@ Proof.
   set (N := @length (den R MR) g) in *. set (N' := @length (U -> den R TR) fs) in *.
   assert (evR (tfold (dadd v1 (tsnd v0)) dzero v0) ((g, r) : env R (TArr MR :: G)) = Some (acc, S (nz + (1 + n)), 0)) as Eu.
   { eapply fold_ev; [exact Ez|reflexivity|exact Ea]. }
-  pose proof (@map_fst_ev fuel (TI :: TArr MR :: G) TDelta v1 (Z.of_nat (fresh base C), (g, r)) g 1 eq_refl) as Em.
+  pose proof (@map_fst_ev fuel (TArr MR :: G) TDelta v0 (g, r) g 1 eq_refl) as Em.
   eapply EK_push with (f := fun u => fold_left Rplus (map (fun k => k u) fs) 0%R) (n := N'); [| |exact Eu|exact Ra| | |].
   - apply always. intros u. unfold msum, sumX, ticks, ret. rewrite map_length, Nat.add_0_r. reflexivity.
   - exact Dl.
@@ -677,8 +704,8 @@ Proof.
   assert (evR (tfold (dadd v1 (dadd (dscale (tfst (tsnd v0)) (tsnd (tfst v0))) (dscale (tfst (tfst v0)) (tsnd (tsnd v0))))) dzero (tzip v1 v0))
             ((g', (g, r)) : env R (TArr MR :: TArr MR :: G)) = Some (acc, S (nz + (S (1 + (1 + length g)) + n)), 0)) as Eu.
   { eapply fold_ev; [exact Ez| |exact Ea]. simpl. rewrite mzip_eq by exact (eq_trans (eq_sym Hl1) (eq_trans Hl Hl2)). reflexivity. }
-  pose proof (@map_fst_ev fuel (TI :: TArr MR :: TArr MR :: G) TDelta v2 (Z.of_nat (fresh base C), (g', (g, r))) g 1 eq_refl) as Em.
-  pose proof (@map_fst_ev fuel (TI :: TArr MR :: TArr MR :: G) TDelta v1 (Z.of_nat (fresh base C), (g', (g, r))) g' 1 eq_refl) as Em'.
+  pose proof (@map_fst_ev fuel (TArr MR :: TArr MR :: G) TDelta v1 (g', (g, r)) g 1 eq_refl) as Em.
+  pose proof (@map_fst_ev fuel (TArr MR :: TArr MR :: G) TDelta v0 (g', (g, r)) g' 1 eq_refl) as Em'.
   enough (EKs 400 KS RealM C (fun u => mdot RO (map (fun k => k u) fs) (map (fun k => k u) fs'))
             (run mdotT ((g', (g, r)) : env R (TArr MR :: TArr MR :: G)))) as HE by exact HE.
   eapply EK_push with (f := fun u => fold_left Rplus (map (fun k => k u) ps) 0%R) (n := length fs + length fs); [| |exact Eu|exact Ra'| | |].
@@ -866,26 +893,21 @@ Proof.
         -- exists (fun _ => v). split; [apply always; reflexivity|exact V1].
         -- lia.
 Qed.
-Lemma EK_constant : forall G t (e : tm G t) d C f g, VKE G C f g -> constantM e = Some d ->
-  EK (VK t) C (fun u => evR e (f u)) (run (mpure d) g).
+Lemma E_constant : forall G t (e : tm G t) d C f g, VKE G C f g -> constantM e = Some d ->
+  E (VK t C) (fun u => evR e (f u)) (evR d g).
 Proof.
   intros G t e d C f g HG Hc. unfold constantM in Hc. destruct (weightM t <=? small) eqn:Hs; [|discriminate].
   destruct (keepsM e) as [e'|] eqn:Hk; [|discriminate]. pose proof (@keeps_near _ _ _ _ _ _ _ HG Hk) as L.
-  apply EK_pure. intros a0 n0 H0. rewrite (here L) in H0.
+  intros a0 n0 H0. rewrite (here L) in H0.
   destruct (@lift_ok _ _ _ _ C _ _ _ Hc H0) as (g' & n' & E1 & V1 & B1).
   exists (fun _ => a0), g', n'. split; [|split; [exact E1|split; [exact V1|]]].
   - revert L. apply near1. intros u ->. exact H0.
   - apply Nat.leb_le in Hs. unfold small in Hs. pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn.
-    pose proof (Nat.mul_le_mono_r _ _ 13 Hs). unfold KM. lia.
+    pose proof (Nat.mul_le_mono_r _ _ 13 Hs). unfold Kp. lia.
 Qed.
 
 (* ---- values without Deltas --------------------------------------------------------------------------- *)
 Definition RealP (C : tape) (f : U -> R) (v : R) : Prop := v = f u0 /\ exists l, diff f l.
-Definition EP (t : ty) : forall G, tape -> (U -> M (den R t)) -> valued G t -> env R (map MD G) -> Prop :=
-  match t return forall G, tape -> (U -> M (den R t)) -> valued G t -> env R (map MD G) -> Prop with
-  | TR => fun G C F p g => EKs 32 0 RealP C F (run (p : tm (map MD G) (TM TR)) g)
-  | _ => fun _ _ _ _ _ => True
-  end.
 Lemma EK_more : forall s s' z A B (P : tape -> (U -> A) -> B -> Prop) C F G, s <= s' -> EKs s z P C F G -> EKs s' z P C F G.
 Proof.
   intros s s' z A B P C F G Hs H a0 n0 H0 Hw. destruct (H _ _ H0 Hw) as (a & b & L & n' & H1 & H2 & H3 & H4 & H5 & H6).
@@ -909,14 +931,74 @@ Proof.
 Qed.
 Lemma RealP_mono : forall C L f v, RealP C f v -> RealP (L ++ C) f v.
 Proof. intros C L f v H. exact H. Qed.
-Lemma EP_drop : forall t G C F (m : tm (map MD G) (TM (MD t))) g, EK (VK t) C F (run m g) -> EP t G C F (drop t m) g.
+(* what an image does: a value is there within its steps and s more, a computation within sz more *)
+Definition EG (s sz : nat) {G A a} (P : tape -> (U -> A) -> den R a -> Prop) (C : tape) (F : U -> M A) (i : tm G a + tm G (TM a)) (g : env R G) : Prop :=
+  match i with inl e => Es U u0 Kp s (P C) F (evR e g) | inr m => EKs sz 0 P C F (run m g) end.
+Definition run_image {G a} (i : tm G a + tm G (TM a)) : tm G (TM a) := match i with inl e => mpure e | inr m => m end.
+Definition EI (t : ty) (G : list ty) (C : tape) (F : U -> M (den R t)) (i : image G t) (g : env R (map MD G)) : Prop := EG 0 0 (VK t) C F i g.
+Arguments EI : clear implicits.
+Definition EP (t : ty) : forall G, tape -> (U -> M (den R t)) -> valued G t -> env R (map MD G) -> Prop :=
+  match t return forall G, tape -> (U -> M (den R t)) -> valued G t -> env R (map MD G) -> Prop with
+  | TR => fun G C F i g => @EG 1 32 (map MD G) R TR RealP C F i g
+  | _ => fun _ _ _ _ _ => True
+  end.
+Lemma EG_run : forall s sz G A a (P : tape -> (U -> A) -> den R a -> Prop) C F (i : tm G a + tm G (TM a)) g, s <= 1 -> sz <= 32 ->
+  EG s sz P C F i g -> EKs 32 0 P C F (run (run_image i) g).
 Proof.
-  intros t G C F m g H. destruct t; simpl; auto.
-  apply EK_germ with (F := fun u => bind (F u) (fun x => ret x)).
-  { apply always. intros u. destruct (F u) as [[[v n] k]|]; simpl; auto. now rewrite !Nat.add_0_r. }
-  apply (@EK_bind_s 0 12 0 _ MR TR _ (VK TR) RealP C F (fun u x => ret x)); [exact H|].
-  intros L f [x d] (Hv & l & Hd & _). simpl in Hv. subst x. apply EK_pure. intros a0 n0 H0. inversion H0; subst.
-  exists f, (f u0), 2. split; [apply always; reflexivity|split; [reflexivity|split; [split; eauto|lia]]].
+  intros s sz G A a P C F [e|m] g Hs Hz H; simpl in *; [|eapply EK_more; [exact Hz|exact H]].
+  apply EK_pure. intros a0 n0 H0. destruct (H _ _ H0) as (f & v & n & L & E1 & HP & B). exists f, v, n.
+  split; [exact L|split; [exact E1|split; [exact HP|unfold KM, Kp in *; lia]]].
+Qed.
+Lemma EG_weak : forall G A a (P : tape -> (U -> A) -> den R a -> Prop) C F (i : tm G a + tm G (TM a)) g, EG 0 0 P C F i g -> EG 1 32 P C F i g.
+Proof.
+  intros G A a P C F [e|m] g H; simpl in *; [|eapply EK_more; [|exact H]; lia].
+  intros a0 n0 H0. destruct (H _ _ H0) as (f & v & n & L & E1 & HP & B). exists f, v, n. repeat (split; auto). lia.
+Qed.
+Lemma EI_run : forall G t (e : tm G t) C f (i : image G t) g, EI t G C (fun u => evR e (f u)) i g -> EK (VK t) C (fun u => evR e (f u)) (run (comp i) g).
+Proof.
+  intros G t e C f [x|m] g H; [|exact H]. apply (@EK_pure 0 0 (map MD G) (den R t) (MD t) (VK t)). intros a0 n0 H0.
+  destruct (H _ _ H0) as (fa & v & n & L & E1 & HP & B). pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn.
+  exists fa, v, n. split; [exact L|split; [exact E1|split; [exact HP|unfold KM, Kp in *; lia]]].
+Qed.
+Lemma EP_drop : forall t G C F (i : image G t) g, EI t G C F i g -> EP t G C F (drop i) g.
+Proof.
+  intros t G C F i g H. destruct t; simpl; auto. destruct i as [e|m].
+  - intros a0 n0 H0. destruct (H _ _ H0) as (f & [x d] & n & L & E1 & (Hv & l & Hd & _) & B). simpl in Hv. subst x.
+    exists f, (f u0). eexists. split; [exact L|split; [exact (fst_ev fuel _ _ E1)|split; [split; eauto|lia]]].
+  - simpl. apply EK_more with (s := 0 + (12 + 20)); [lia|].
+    apply EK_germ with (F := fun u => bind (F u) (fun x => ret x)).
+    { apply always. intros u. destruct (F u) as [[[v n] k]|]; simpl; auto. now rewrite !Nat.add_0_r. }
+    apply (@EK_bind_s 0 12 0 _ MR TR _ (VK TR) RealP C F (fun u x => ret x)); [exact H|].
+    intros L f [x d] (Hv & l & Hd & _). simpl in Hv. subst x. apply EK_pure. intros a0 n0 H0. inversion H0; subst.
+    exists f, (f u0), 2. split; [apply always; reflexivity|split; [reflexivity|split; [split; eauto|lia]]].
+Qed.
+(* one step more *)
+Lemma EG_map : forall s sz G A a b A' (P : tape -> (U -> A) -> den R a -> Prop) (Q : tape -> (U -> A') -> den R b -> Prop) C F H
+    (i : tm G a + tm G (TM a)) (now : tm G a -> tm G b) (later : tm (a :: G) b) g, sz <= 32 ->
+  EG s sz P C F i g ->
+  (forall e, Es U u0 Kp s (P C) F (evR e g) -> E (Q C) (fun u => tick (bind (F u) (H u))) (evR (now e) g)) ->
+  (forall L f x, P (L ++ C) f x -> EKs 100 0 Q (L ++ C) (fun u => H u (f u)) (run (mpure later) (x, g))) ->
+  EG 0 0 Q C (fun u => tick (bind (F u) (H u))) (map_image i now later) g.
+Proof.
+  intros s sz G A a b A' P Q C F H [e|m] now later g Hz Hi Hn Hl; simpl in *; [apply Hn, Hi|].
+  apply EK_tick with (F := fun u => bind (F u) (H u)) (s := sz + (100 + 20)) (z := 0); try (unfold KM, KS; lia).
+  eapply EK_bind_s; [exact Hi|exact Hl].
+Qed.
+Lemma EG_maps : forall s s' sz sz' G A a B b c A' (P : tape -> (U -> A) -> den R a -> Prop) (P' : tape -> (U -> B) -> den R b -> Prop) (Q : tape -> (U -> A') -> den R c -> Prop) C F F' H
+    (i : tm G a + tm G (TM a)) (j : tm G b + tm G (TM b)) (now : tm G a -> tm G b -> tm G c) (later : tm (b :: a :: G) c) g, s <= 1 -> s' <= 1 -> sz <= 32 -> sz' <= 32 ->
+  EG s sz P C F i g -> (forall L, EG s' sz' P' (L ++ C) F' j g) -> (forall C L f x, P C f x -> P (L ++ C) f x) ->
+  (forall e e', Es U u0 Kp s (P C) F (evR e g) -> Es U u0 Kp s' (P' C) F' (evR e' g) ->
+     E (Q C) (fun u => tick (bind (F u) (fun x => bind (F' u) (fun y => H u x y)))) (evR (now e e') g)) ->
+  (forall L f x f' x', P (L ++ C) f x -> P' (L ++ C) f' x' -> EKs 100 0 Q (L ++ C) (fun u => H u (f u) (f' u)) (run (mpure later) (x', (x, g)))) ->
+  EG 0 0 Q C (fun u => tick (bind (F u) (fun x => bind (F' u) (fun y => H u x y)))) (map_images i j now later) g.
+Proof.
+  intros s s' sz sz' G A a B b c A' P P' Q C F F' H i j now later g H1 H2 H3 H4 Hi Hj Hm Hn Hl.
+  assert (EKs 0 0 Q C (fun u => tick (bind (F u) (fun x => bind (F' u) (fun y => H u x y)))) (run (mbind (run_image i) (mbind (wk _ (run_image j)) (mpure later))) g)) as HM.
+  { apply EK_tick with (F := fun u => bind _ _) (s := 32 + ((32 + (100 + 20)) + 20)) (z := 0); try (unfold KM, KS; lia).
+    apply (@EK_bind_s 32 (32 + (100 + 20)) 0 A a c A' P Q C F (fun u x => bind (F' u) (fun y => H u x y))); [eapply EG_run; [exact H1|exact H3|exact Hi]|]. intros L f x Hx.
+    apply (@EK_bind_s 32 100 0 B b c A' P' Q (L ++ C) F' (fun u y => H u (f u) y)); [apply EK_wk; eapply EG_run; [exact H2|exact H4|exact (Hj L)]|]. intros L' f' x' Hx'.
+    rewrite app_assoc in *. apply Hl; [rewrite <- app_assoc; apply Hm, Hx|exact Hx']. }
+  destruct i as [e|m], j as [e'|m']; simpl; try exact HM. apply Hn; [exact Hi|exact (Hj nil)].
 Qed.
 (* a primitive of values *)
 Lemma EP_guard : forall G C (F : U -> M R) (f : U -> R) (e : tm G TR) r n,
@@ -962,13 +1044,11 @@ Proof.
   split; [exact H|]. exists (fun _ => 0%R). apply diff_const.
 Qed.
 (* a constant argument *)
-Lemma EK_keeps : forall G t (e : tm G t) e' C f g, VKE G C f g -> keepsM e = Some e' ->
-  EKs 10 0 (fun _ (F : U -> den R t) v => near (fun u => F u = v)) C (fun u => evR e (f u)) (run (mpure e') g).
+Lemma E_keeps : forall G t (e : tm G t) e' C f g, VKE G C f g -> keepsM e = Some e' ->
+  E ((fun _ (F : U -> den R t) v => near (fun u => F u = v)) C) (fun u => evR e (f u)) (evR e' g).
 Proof.
-  intros G t e e' C f g HG Hk. pose proof (@keeps_near _ _ _ _ _ _ _ HG Hk) as L.
-  apply (@EK_pure 10 0 (map MD G) (den R t) t (fun _ (F : U -> den R t) v => near (fun u => F u = v))).
-  intros a0 n0 H0. rewrite (here L) in H0.
-  exists (fun _ => a0), a0, n0. split; [revert L; apply near1; intros u ->; exact H0|split; [exact H0|split; [apply always; reflexivity|unfold KM; lia]]].
+  intros G t e e' C f g HG Hk a0 n0 H0. pose proof (@keeps_near _ _ _ _ _ _ _ HG Hk) as L. rewrite (here L) in H0.
+  exists (fun _ => a0), a0, n0. split; [revert L; apply near1; intros u ->; exact H0|split; [exact H0|split; [apply always; reflexivity|unfold Kp; lia]]].
 Qed.
 Lemma EK_primi0 : forall G (r : env R G) p C c k,
   EKs 100 0 RealM C (fun _ => guard (oki p c k) (semi p c k)) (run (mpure (tpair (tprimi p v1 v0) dzero)) (k, (c, r))).
@@ -979,75 +1059,147 @@ Proof.
   - simpl. unfold guard. rewrite Hok. reflexivity.
   - lia.
 Qed.
+(* one step of values, from arguments that may have taken one step more than they are due *)
+Lemma E_bind_s : forall s s' A B A' B' (P : (U -> A) -> B -> Prop) (Q : (U -> A') -> B' -> Prop) F G H J,
+  Es U u0 Kp s P F G -> (forall f g, P f g -> Es U u0 Kp s' Q (fun u => H u (f u)) (J g)) -> Es U u0 Kp (s + s') Q (fun u => bind (F u) (H u)) (bind G J).
+Proof.
+  intros s s' A B A' B' P Q F G H J H1 H2 a0 n0 H0. apply bind_inv in H0 as (a1 & n1 & n2 & E1 & E2 & ->).
+  destruct (H1 _ _ E1) as (f & x & n & L & Em & HP & B1).
+  assert (f u0 = a1) by (pose proof (here L) as X; simpl in X; congruence). subst a1.
+  destruct (H2 _ _ HP _ _ E2) as (f' & x' & n' & L' & Ek & HQ & B2).
+  exists f', x', (n + n'). split; [|split; [exact (bind_eq _ Em Ek)|split; [exact HQ|rewrite Nat.mul_add_distr_l; lia]]].
+  revert L L'. apply near2. intros u -> X. simpl. now rewrite X.
+Qed.
+Lemma E_tick_s : forall s A B (P : (U -> A) -> B -> Prop) F m, s <= 50 -> Es U u0 Kp s P F m -> E P (fun u => tick (F u)) (tick m).
+Proof. intros s A B P F m Hs H. eapply E_tick; [|exact H]. unfold Kp. lia. Qed.
+Lemma V_prim1 : forall C p f x, RealP C f x -> E (RealP C) (fun u => guard (ok1 p (f u)) (sem1 p (f u))) (guard (ok1 p x) (sem1 p x)).
+Proof.
+  intros C p f x (-> & l & Hd) a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->). exists (fun u => sem1 p (f u)), (sem1 p (f u0)), 0. split; [|split; [|split; [|lia]]].
+  - generalize (diff_near Hd (prim1_open p _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - unfold guard. now rewrite Hok.
+  - split; [reflexivity|]. eexists. apply diff_comp; eauto. apply prim1_derive, Hok.
+Qed.
+Lemma V_prim2 : forall C p f x f' x', RealP C f x -> RealP C f' x' -> E (RealP C) (fun u => guard (ok2 p (f u) (f' u)) (sem2 p (f u) (f' u))) (guard (ok2 p x x') (sem2 p x x')).
+Proof.
+  intros C p f x f' x' (-> & l & Hd) (-> & l' & Hd') a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->).
+  exists (fun u => sem2 p (f u) (f' u)), (sem2 p (f u0) (f' u0)), 0. split; [|split; [|split; [|lia]]].
+  - generalize (prim2_open p Hd Hd' Hok). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - unfold guard. now rewrite Hok.
+  - split; [reflexivity|]. eexists. exact (prim2_diff p Hd Hd' Hok).
+Qed.
+Lemma V_primi : forall C p f x f' k, RealP C f x -> near (fun u => f' u = k) ->
+  E (RealP C) (fun u => guard (oki p (f u) (f' u)) (semi p (f u) (f' u))) (guard (oki p x k) (semi p x k)).
+Proof.
+  intros C p f x f' k (-> & l & Hd) Hk. apply E_germ with (F := fun u => guard (oki p (f u) k) (semi p (f u) k)).
+  { revert Hk. apply near1. intros u ->. reflexivity. }
+  intros a0 n0 H0. apply guard_inv in H0 as (Hok & _ & ->). exists (fun u => semi p (f u) k), (semi p (f u0) k), 0. split; [|split; [|split; [|lia]]].
+  - generalize (diff_near Hd (primi_open _ _ _ Hok)). apply near1. intros u Hu. unfold guard. now rewrite Hu.
+  - unfold guard. now rewrite Hok.
+  - split; [reflexivity|]. eexists. apply diff_comp with (phi := fun x => semi p x k); eauto. apply primi_derive, Hok.
+Qed.
 Definition Good {G t} (e : tm G t) : Prop :=
-  (forall C f g, VKE G C f g -> EK (VK t) C (fun u => evR e (f u)) (run (MT e) g)) /\
-  (forall C f g, VKE G C f g -> EP t G C (fun u => evR e (f u)) (PT e) g).
-Lemma Good_drop : forall G t (e : tm G t), PT e = drop t (MT e) ->
-  (forall C f g, VKE G C f g -> EK (VK t) C (fun u => evR e (f u)) (run (MT e) g)) -> Good e.
+  (forall C f g, VKE G C f g -> EI t G C (fun u => evR e (f u)) (fst (BT e)) g) /\
+  (forall C f g, VKE G C f g -> EP t G C (fun u => evR e (f u)) (snd (BT e)) g).
+Lemma Good_drop : forall G t (e : tm G t), snd (BT e) = drop (fst (BT e)) ->
+  (forall C f g, VKE G C f g -> EI t G C (fun u => evR e (f u)) (fst (BT e)) g) -> Good e.
 Proof. intros G t e H HM. split; [exact HM|]. intros C f g HG. rewrite H. apply EP_drop, HM, HG. Qed.
+Lemma Good_run : forall G t (e : tm G t), Good e -> forall C f g, VKE G C f g -> EK (VK t) C (fun u => evR e (f u)) (run (MT e) g).
+Proof. intros G t e [H _] C f g HG. apply EI_run, H, HG. Qed.
 
 (* ---- the fundamental theorem --------------------------------------------------------------------------- *)
 Ltac refold := cbn [both fst snd]; repeat match goal with
-  | |- context [fst (@BT ?G ?t ?e)] => change (fst (@BT G t e)) with (@MT G t e)
-  | |- context [snd (@BT ?G ?t ?e)] => change (snd (@BT G t e)) with (@PT G t e)
+  | |- context [comp (fst (@BT ?G ?t ?e))] => change (comp (fst (@BT G t e))) with (@MT G t e)
   end.
-Ltac start := unfold MT; cbn [ev BT];
+Ltac start := cbn [ev BT];
   match goal with HG : VKE _ ?C _ _ |- context [constantM ?c] =>
-    destruct (constantM c) as [image|] eqn:Hconst; [exact (@EK_constant _ _ _ _ C _ _ HG Hconst)|clear Hconst] end; refold.
-Ltac startp := unfold PT; cbn [ev BT];
+    destruct (constantM c) as [image|] eqn:Hconst; [exact (@E_constant _ _ _ _ C _ _ HG Hconst)|clear Hconst] end; refold.
+Ltac startp := cbn [ev BT];
   match goal with HG : VKE _ ?C _ _ |- context [constantM ?c] =>
-    destruct (constantM c) as [image|] eqn:Hconst; [exact (@EP_drop TR _ C _ _ _ (@EK_constant _ _ _ _ C _ _ HG Hconst))|clear Hconst] end; refold;
-  cbn [EP]; apply EK_more with (s := 0); [lia|].
-Ltac whole := apply Good_drop; [unfold PT, MT; cbn [BT]; destruct (constantM _); reflexivity|]; intros C f g HG; start.
+    destruct (constantM c) as [image|] eqn:Hconst; [exact (@EP_drop TR _ C _ (inl _) _ (@E_constant _ _ _ _ C _ _ HG Hconst))|clear Hconst] end; refold;
+  cbn [EP]; apply EG_weak.
+Ltac whole := apply Good_drop; [cbn [BT]; destruct (constantM _); reflexivity|]; intros C f g HG; start.
 Theorem monadic_good : forall G t (e : tm G t), Good e.
 Proof.
-  induction e; repeat match goal with IH : Good ?e |- _ => let P := fresh IH "P" in destruct IH as [IH P] end.
-  - (* var *) whole. apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_ret with (f := fun u => look m (f u)) (n := 1); [reflexivity|lia|apply VK_look, HG].
-  - (* lam *) whole. apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_ret with (f := fun r x => evR e (x, f r)) (n := 1); [reflexivity|lia|].
+  induction e; repeat match goal with IH : Good ?e |- _ =>
+    let I := fresh IH "I" in let P := fresh IH "P" in let H := fresh in pose proof (proj1 IH) as I; pose proof (proj2 IH) as P; pose proof (Good_run IH) as H; clear IH; rename H into IH end.
+  - (* var *) whole. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun u => look m (f u)). apply VK_look, HG.
+  - (* lam *) whole. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun r x => evR e (x, f r)).
     intros L f1 g1 H1. apply (IHe (L ++ C) (fun u => (f1 u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
-  - (* app *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 10 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* app *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 10 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u g => bind (evR e2 (f u)) (fun y => g y)); [apply IHe1, HG|]. intros L f1 g1 H1.
     eapply EK_bind with (H := fun u y => f1 u y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
     apply EK_step with (s := 0) (c := 10) (G := fun s => bind (g1 g2) (fun c => c s)); [intros; now apply run_app|apply H1, H2].
-  - (* let *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 0 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* let *) whole.
+    assert (EK (VK b) C (fun u => tick (bind (evR e1 (f u)) (fun x => evR e2 (x, f u)))) (run (mbind (MT e1) (MT e2 : tm (map MD (_ :: _)) _)) g)) as HM.
+    { apply EK_tick with (F := fun u => bind _ _) (s := 0 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u y => evR e2 (y, f u)); [apply IHe1, HG|]. intros L f1 g1 H1.
-    apply (IHe2 (L ++ C) (fun u => (f1 u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
-  - (* fix *) whole. apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_ret with (f := fun r => kleene fuel (fun F x => evR e (x, (F, f r)))) (n := 1); [reflexivity|lia|].
+    apply (IHe2 (L ++ C) (fun u => (f1 u, f u)) (g1, g)). split; auto. apply VKE_mono, HG. }
+    revert IHe1I IHe2I HM. unfold MT. generalize (fst (BT e1)) (fst (BT e2)). intros [x|m] [y|m'] I1 I2 HM; try exact HM.
+    apply E_tick0 with (F := fun u => bind _ _). eapply E_bind with (H := fun u y => evR e2 (y, f u)); [exact (I1 C f g HG)|].
+    intros f1 g1 H1. exact (I2 C (fun u => (f1 u, f u)) (g1, g) (conj H1 HG)).
+  - (* fix *) whole. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun r => kleene fuel (fun F x => evR e (x, (F, f r)))).
     apply EK_kleene with (F := fun r F x => evR e (x, (F, f r))).
     intros L f1 g1 x y H1 H2. apply (IHe (L ++ C) (fun r => (x r, (f1 r, f r))) (y, (g1, g))). split; auto. split; auto. apply VKE_mono, HG.
-  - (* case *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 10 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* case *) whole.
+    assert (EK (VK c) C (fun u => tick (bind (evR e1 (f u)) (fun v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end)))
+      (run (mbind (MT e1) (tlam (tcase v1 (tapp (rn (MT e2 : tm (map MD (_ :: _)) _) (up skip2)) v1) (tapp (rn (MT e3 : tm (map MD (_ :: _)) _) (up skip2)) v1)))) g)) as HM.
+    { apply EK_tick with (F := fun u => bind _ _) (s := 15 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end); [apply IHe1, HG|].
     intros L f1 [g1|g1] (k & Lo & H1).
     + eapply EK_germ with (F := fun u => evR e2 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
-      apply EK_step with (s := 0) (c := 10) (G := run (MT e2) ((g1, g) : env R (map MD (a :: G)))).
-      * intros st q n H. unfold run in *. apply bind_inv in H as (c0 & n1 & n2 & E1 & E2 & ->). cbn [ev look v0 fst snd tick ret bind].
-        rewrite (@rn_ok R RO fuel _ _ (MT e2) _ (up (shift (MD (TSum a b)))) (g1, g) _) by (apply (@up_ok R); intros t m; reflexivity).
-        rewrite E1. simpl. rewrite E2. eexists. split; [reflexivity|lia].
+      apply EK_step with (s := 0) (c := 15) (G := run (MT e2) ((g1, g) : env R (map MD (a :: G)))).
+      * intros st q n H. unfold run in *. apply bind_inv in H as (c0 & n1 & n2 & E1 & E2 & ->). cbn [ev look v0 v1 fst snd tick ret bind].
+        match goal with |- context [@ev ?A ?B ?nn ?I ?J (@rn ?a1 ?a2 ?a3 (MT e2) ?w) ?z] => assert (@ev A B nn I J (@rn a1 a2 a3 (MT e2) w) z = Some (c0, n1, 0)) as -> by (rewrite <- E1; apply rn_ok, (@up_ok R); intros t q0; reflexivity) end.
+        cbn [ev look v0 v1 fst snd tick ret bind]. rewrite E2. eexists. split; [reflexivity|lia].
       * apply (IHe2 (L ++ C) (fun u => (k u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
     + eapply EK_germ with (F := fun u => evR e3 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
-      apply EK_step with (s := 0) (c := 10) (G := run (MT e3) ((g1, g) : env R (map MD (b :: G)))).
-      * intros st q n H. unfold run in *. apply bind_inv in H as (c0 & n1 & n2 & E1 & E2 & ->). cbn [ev look v0 fst snd tick ret bind].
-        rewrite (@rn_ok R RO fuel _ _ (MT e3) _ (up (shift (MD (TSum a b)))) (g1, g) _) by (apply (@up_ok R); intros t m; reflexivity).
-        rewrite E1. simpl. rewrite E2. eexists. split; [reflexivity|lia].
-      * apply (IHe3 (L ++ C) (fun u => (k u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
-  - (* op0 *) whole. apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_ret with (f := fun _ => op0v R o) (n := 1); [reflexivity|lia|apply VK_op0].
-  - (* op1 *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => op1v R o x); [apply IHe, HG|]. intros L f1 g1 H1.
-    eapply EK_op; [apply E_op1, H1|apply op1_ticks|lia].
-  - (* op2 *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => op2v R o x y)); [apply IHe1, HG|]. intros L f1 g1 H1.
-    eapply EK_bind with (H := fun u y => op2v R o (f1 u) y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
-    eapply EK_op; [apply E_op2; [apply VK_mono, H1|exact H2]|apply op2_ticks|lia].
-  - (* op3 *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+      apply EK_step with (s := 0) (c := 15) (G := run (MT e3) ((g1, g) : env R (map MD (b :: G)))).
+      * intros st q n H. unfold run in *. apply bind_inv in H as (c0 & n1 & n2 & E1 & E2 & ->). cbn [ev look v0 v1 fst snd tick ret bind].
+        match goal with |- context [@ev ?A ?B ?nn ?I ?J (@rn ?a1 ?a2 ?a3 (MT e3) ?w) ?z] => assert (@ev A B nn I J (@rn a1 a2 a3 (MT e3) w) z = Some (c0, n1, 0)) as -> by (rewrite <- E1; apply rn_ok, (@up_ok R); intros t q0; reflexivity) end.
+        cbn [ev look v0 v1 fst snd tick ret bind]. rewrite E2. eexists. split; [reflexivity|lia].
+      * apply (IHe3 (L ++ C) (fun u => (k u, f u)) (g1, g)). split; auto. apply VKE_mono, HG. }
+    revert IHe2I IHe3I HM. unfold MT. generalize (fst (BT e2)) (fst (BT e3)). intros [x|m] [y|m'] I2 I3 HM; try exact HM. clear HM.
+    apply (@EG_map 0 0 _ _ (MD (TSum a b)) (MD c) _ (VK (TSum a b)) (VK c) C (fun u => evR e1 (f u))
+      (fun u v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end)); [lia|exact (IHe1I C f g HG)| |].
+    + intros p Hp. apply E_tick0 with (F := fun u => bind _ _).
+      eapply E_bind with (H := fun u v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end); [exact Hp|].
+      intros f1 [g1|g1] (k & L & H1); simpl.
+      * eapply E_germ; [|exact (I2 C (fun u => (k u, f u)) (g1, g) (conj H1 HG))]. revert L. apply near1. intros u ->. reflexivity.
+      * eapply E_germ; [|exact (I3 C (fun u => (k u, f u)) (g1, g) (conj H1 HG))]. revert L. apply near1. intros u ->. reflexivity.
+    + intros L f1 [g1|g1] (k & Lo & H1).
+      * eapply EK_germ with (F := fun u => evR e2 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
+        apply EK_pure. intros a0 n0 H0. destruct (I2 (L ++ C) (fun u => (k u, f u)) (g1, g) (conj H1 (@VKE_mono _ _ L _ _ HG)) _ _ H0) as (fa & v & n & La & E1 & V1 & B1).
+        exists fa, v, (S (1 + n)). split; [exact La|split; [|split; [exact V1|unfold KM, Kp in *; lia]]]. cbn [ev look v0 fst snd tick ret bind].
+        match goal with |- context [@ev ?A ?B ?nn ?I ?J (@rn ?a1 ?a2 ?a3 x ?w) ?z] => assert (@ev A B nn I J (@rn a1 a2 a3 x w) z = Some (v, n, 0)) as -> by (rewrite <- E1; apply rn_ok, (@up_ok R); intros t q0; reflexivity) end.
+        reflexivity.
+      * eapply EK_germ with (F := fun u => evR e3 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
+        apply EK_pure. intros a0 n0 H0. destruct (I3 (L ++ C) (fun u => (k u, f u)) (g1, g) (conj H1 (@VKE_mono _ _ L _ _ HG)) _ _ H0) as (fa & v & n & La & E1 & V1 & B1).
+        exists fa, v, (S (1 + n)). split; [exact La|split; [|split; [exact V1|unfold KM, Kp in *; lia]]]. cbn [ev look v0 fst snd tick ret bind].
+        match goal with |- context [@ev ?A ?B ?nn ?I ?J (@rn ?a1 ?a2 ?a3 y ?w) ?z] => assert (@ev A B nn I J (@rn a1 a2 a3 y w) z = Some (v, n, 0)) as -> by (rewrite <- E1; apply rn_ok, (@up_ok R); intros t q0; reflexivity) end.
+        reflexivity.
+  - (* op0 *) whole. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun _ => op0v R o). apply VK_op0.
+  - (* op1 *) whole. apply (@EG_map 0 0 _ _ (MD a) (MD b) _ (VK a) (VK b) C (fun u => evR e (f u)) (fun u x => op1v R o x)); [lia|exact (IHeI C f g HG)| |].
+    + intros x Hx. apply E_tick0 with (F := fun u => bind _ _). eapply E_bind with (H := fun u x => op1v R o x); [exact Hx|]. intros f1 g1 H1. apply E_op1, H1.
+    + intros L f1 g1 H1. eapply EK_op; [apply E_op1, H1|apply op1_ticks|lia].
+  - (* op2 *) whole. apply (@EG_maps 0 0 0 0 _ _ (MD a) _ (MD b) (MD c) _ (VK a) (VK b) (VK c) C (fun u => evR e1 (f u)) (fun u => evR e2 (f u)) (fun u x y => op2v R o x y)); try lia;
+      [exact (IHe1I C f g HG)|intros L; apply IHe2I, VKE_mono, HG|intros; now apply VK_mono| |].
+    + intros x y Hx Hy. apply E_tick0 with (F := fun u => bind _ _). eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => op2v R o x y)); [exact Hx|]. intros f1 g1 H1.
+      eapply E_bind with (H := fun u y => op2v R o (f1 u) y); [exact Hy|]. intros f2 g2 H2. apply E_op2; assumption.
+    + intros L f1 g1 f2 g2 H1 H2. eapply EK_op; [apply E_op2; [exact H1|exact H2]|apply op2_ticks|lia].
+  - (* op3 *) whole.
+    assert (EK (VK d) C (fun u => tick (bind (evR e1 (f u)) (fun x => bind (evR e2 (f u)) (fun y => bind (evR e3 (f u)) (fun z => op3v R o x y z)))))
+      (run (mbind (MT e1) (mbind (wk _ (MT e2)) (mbind (wk _ (wk _ (MT e3))) (mpure (top3 (Mop3 o) v2 v1 v0))))) g)) as HM.
+    { apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => bind (evR e3 (f u)) (fun z => op3v R o x y z))); [apply IHe1, HG|]. intros L f1 g1 H1.
     eapply EK_bind with (H := fun u y => bind (evR e3 (f u)) (fun z => op3v R o (f1 u) y z)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
     eapply EK_bind with (H := fun u z => op3v R o (f1 u) (f2 u) z); [apply EK_wk, EK_wk, IHe3, VKE_mono, VKE_mono, HG|]. intros L'' f3 g3 H3.
-    eapply EK_op; [apply E_op3; [apply VK_mono, VK_mono, H1|apply VK_mono, H2|exact H3]|apply op3_ticks|lia].
-  - (* loop *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+    eapply EK_op; [apply E_op3; [apply VK_mono, VK_mono, H1|apply VK_mono, H2|exact H3]|apply op3_ticks|lia]. }
+    revert IHe1I IHe2I IHe3I HM. unfold MT. generalize (fst (BT e1)) (fst (BT e2)) (fst (BT e3)). intros [x|m] [y|m'] [z|m''] I1 I2 I3 HM; try exact HM.
+    apply E_tick0 with (F := fun u => bind _ _).
+    eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => bind (evR e3 (f u)) (fun z => op3v R o x y z))); [exact (I1 C f g HG)|]. intros f1 g1 H1.
+    eapply E_bind with (H := fun u y => bind (evR e3 (f u)) (fun z => op3v R o (f1 u) y z)); [exact (I2 C f g HG)|]. intros f2 g2 H2.
+    eapply E_bind with (H := fun u z => op3v R o (f1 u) (f2 u) z); [exact (I3 C f g HG)|]. intros f3 g3 H3. apply E_op3; assumption.
+  - (* loop *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u k => bind (evR e2 (f u)) (fun a => miter (Z.to_nat k) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a)); [apply IHe1, HG|].
     intros L fn n Hn. eapply EK_bind with (H := fun u a => miter (Z.to_nat (fn u)) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a); [apply EK_wk, IHe2, VKE_mono, HG|].
     intros L' fz z Hz.
@@ -1064,31 +1216,50 @@ Proof.
     { intros st q n1 Hq. destruct (@loop_body (map MD G) (MD a) (MT e3) (Z.of_nat i) g1 st s0 z n g q n1 Hq) as (n2 & E2 & B2). exists n2. split; [exact E2|lia]. }
     apply (IHe3 _ (fun u => (f1 u, (Z.of_nat i, f u))) (g1, (Z.of_nat i, g))). split; [exact H1|split; [apply always; reflexivity|]].
     simpl. rewrite !app_assoc. apply VKE_mono, HG.
-  - (* build *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* build *) whole. revert IHe2I. clear IHe2 IHe2P. generalize (fst (BT e2)). intros [x|m] I2.
+    { assert (forall C k, VKE G C f g -> E (VK (TArr a) C) (fun u => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 k)) (mseq (fun i => tick (evR x (Z.of_nat i, g))) (seq 0 k))) as HB.
+      { intros C' k HG'. eapply E_germ with (F := fun u => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (map (fun k => k u) (map (fun i _ => i) (seq 0 k)))).
+        { apply always. intros u. now rewrite map_map, map_id. }
+        apply E_seq with (F := fun u i => tick (evR e2 (Z.of_nat i, f u))) (R0 := fun f i => f = fun _ => i).
+        - intros q i ->. apply E_tick0 with (F := fun u => evR e2 (Z.of_nat i, f u)).
+          apply (I2 C' (fun u => (Z.of_nat i, f u)) (Z.of_nat i, g)). split; [simpl; apply always; reflexivity|exact HG'].
+        - induction (seq 0 k); simpl; constructor; auto. }
+      apply (@EG_map 0 0 _ _ TI (TArr (MD a)) _ (VK TI) (VK (TArr a)) C (fun u => evR e1 (f u)) (fun u k => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 (Z.to_nat k))));
+        [lia|exact (IHe1I C f g HG)| |].
+      - intros p Hp. apply E_tick0 with (F := fun u => bind _ _).
+        eapply E_bind with (H := fun u k => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 (Z.to_nat k))); [exact Hp|]. intros fn n Hn.
+        eapply E_germ; [|exact (HB C (Z.to_nat n) HG)]. revert Hn. apply near1. intros u ->. reflexivity.
+      - intros L fn n Hn. eapply EK_germ with (F := fun u => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 (Z.to_nat n))).
+        { revert Hn. apply near1. intros u ->. reflexivity. }
+        apply EK_pure. intros a0 n0 H0. destruct (HB (L ++ C) (Z.to_nat n) (@VKE_mono _ _ L _ _ HG) _ _ H0) as (fa & v & k & La & E1 & V1 & B1).
+        exists fa, v, (S (1 + k)). split; [exact La|split; [|split; [exact V1|unfold KM, Kp in *; lia]]]. cbn [ev look v0 fst snd tick ret bind].
+        match goal with |- context [mseq ?F ?l] => assert (mseq F l = Some (v, k, 0)) as ->; [rewrite <- E1; f_equal; apply functional_extensionality; intros i; f_equal;
+          apply rn_ok, (@up_ok R); intros t q0; reflexivity|] end. reflexivity. }
+    unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u k => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 (Z.to_nat k))); [apply IHe1, HG|].
     intros L fn n Hn.
     set (is := map Z.of_nat (seq 0 (Z.to_nat n))).
     eapply EK_germ with (F := fun u => bind (mseq (fun i => tick (evR e2 (i, f u))) (map (fun k => k u) (map (fun i _ => i) is))) (fun r => ret ([] ++ r))).
     { revert Hn. apply near1. intros u ->. rewrite bind_nil, map_map, map_id. subst is. apply mseq_map. }
     intros a0 n0 H0 Hw.
-    pose (J := fun s0 x p => evR (each (MT e2)) ((x, (p, (s0, (n, g)))) : env R (TI :: TProd (TArr (MD a)) TS :: TS :: TI :: map MD G))).
+    pose (J := fun s0 x p => evR (each (m)) ((x, (p, (s0, (n, g)))) : env R (TI :: TProd (TArr (MD a)) TS :: TS :: TI :: map MD G))).
     enough (forall s0, EK (VK (TArr a)) (L ++ C) (fun u => bind (mseq (fun i => tick (evR e2 (i, f u))) (map (fun k => k u) (map (fun i _ => i) is))) (fun r => ret ([] ++ r)))
       (fun s => mfold (fun x p => ticks 3 (J s0 x p)) is ([], s))) as HE.
     { destruct (HE (encS base (L ++ C)) _ _ H0 Hw) as (fa & b & L2 & n' & H1 & H2 & H3 & H4 & H5 & H6).
       destruct (mfold_ticks _ _ _ H2) as (n2 & E2 & B2).
       assert (evR (tbuild v1 v0) ((encS base (L ++ C), (n, g)) : env R (TS :: TI :: map MD G)) = Some (is, S (1 + length is * 2), 0)) as Ei.
       { cbn [ev look v1 fst snd bind tick ret]. rewrite (@mseq_pure _ _ _ Z.of_nat 2) by reflexivity. subst is. rewrite map_length. reflexivity. }
-      destruct (map_run (MT e2) _ _ _ _ Ei E2) as (n3 & E3 & B3). exists fa, b, L2, n3.
+      destruct (map_run (m) _ _ _ _ Ei E2) as (n3 & E3 & B3). exists fa, b, L2, n3.
       split; [exact H1|]. split; [exact E3|split; [exact H3|split; [exact H4|split; [|lia]]]].
       clear - B2 B3 H5. clearbody is. set (N := @length Z is) in *. name_length is N. clearbody N. lia. }
-    intros s0. apply EK_mapM with (R0 := fun _ f i => f = fun _ : U => i) (F := fun u i => evR e2 (i, f u)) (J0 := fun i => run (MT e2) ((i, g) : env R (map MD (TI :: G))))
+    intros s0. apply EK_mapM with (R0 := fun _ f i => f = fun _ : U => i) (F := fun u i => evR e2 (i, f u)) (J0 := fun i => run (m) ((i, g) : env R (map MD (TI :: G))))
       (facc := fun _ => []); auto.
-    + intros i acc s1 v s' n1 Hq. destruct (@each_ev (map MD G) TI (MD a) TI (MT e2) i acc s1 s0 n g v s' n1 Hq) as (n2 & E2 & B2).
+    + intros i acc s1 v s' n1 Hq. destruct (@each_ev (map MD G) TI (MD a) TI (m) i acc s1 s0 n g v s' n1 Hq) as (n2 & E2 & B2).
       exists (3 + n2). split; [exact (f_equal (ticks 3) E2)|lia].
-    + intros L2 k i ->. apply (IHe2 _ (fun u => (i, f u)) (i, g)). split; [apply always; reflexivity|]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
+    + intros L2 k i ->. apply (I2 _ (fun u => (i, f u)) (i, g)). split; [apply always; reflexivity|]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
     + clear. induction is; simpl; constructor; auto.
     + exists nil. split; [apply always; reflexivity|constructor].
-  - (* map *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* map *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u l => mseq (fun x => tick (evR e1 (x, f u))) l); [apply IHe2, HG|].
     intros L fl l (fs & Lo & HF).
     eapply EK_germ with (F := fun u => bind (mseq (fun i => tick (evR e1 (i, f u))) (map (fun k => k u) fs)) (fun r => ret ([] ++ r))).
@@ -1106,7 +1277,7 @@ Proof.
       exists n2. split; [exact E2|lia].
     + intros L2 k i Hk. apply (IHe1 _ (fun u => (k u, f u)) (i, g)). split; [exact Hk|]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
     + exists nil. split; [apply always; reflexivity|constructor].
-  - (* fold *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
+  - (* fold *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u z => bind (evR e3 (f u)) (fun l => mfold (fun x acc => evR e1 (x, (acc, f u))) l z)); [apply IHe2, HG|].
     intros L fz z Hz. eapply EK_bind with (H := fun u l => mfold (fun x acc => evR e1 (x, (acc, f u))) l (fz u)); [apply EK_wk, IHe3, VKE_mono, HG|].
     intros L' fl l (fs & Lo & HF). eapply EK_germ with (F := fun u => mfold (fun x acc => evR e1 (x, (acc, f u))) (map (fun k => k u) fs) (fz u)).
@@ -1125,66 +1296,90 @@ Proof.
       apply (IHe1 _ (fun u => (f1 u, (w u, f u))) (g1, (w', g))). split; [exact H1|split; [exact H2|]]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
     + apply VK_mono, Hz.
   - (* literal *) split.
-    { intros C f g HG. start. apply EK_tick with (F := fun u => ret _) (s := 100) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_ret with (f := fun _ => litR z z0) (n := 6); [reflexivity|lia|apply RealM_const]. }
-    { intros C f g HG. startp. apply EK_tick with (F := fun u => ret _) (s := 11) (z := 0); try (unfold KM, KS; lia). apply (@EP_const _ g C (litR z z0) (tlit _ z z0) 1 eq_refl). }
+    { intros C f g HG. start. intros a0 n0 H0. inversion H0; subst. exists (fun _ => litR z z0), (litR z z0, enc DZero). eexists. split; [apply always; reflexivity|].
+      split; [reflexivity|split; [apply RealM_const|unfold Kp; lia]]. }
+    { intros C f g HG. startp. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun _ => litR z z0). split; [reflexivity|]. exists (fun _ => 0%R). apply diff_const. }
   - (* unary primitives *) split.
-    { intros C f g HG. start. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
+    { intros C f g HG. start. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => guard (ok1 p x) (sem1 p x)); [apply IHe, HG|]. intros L f1 g1 H1. apply EK_prim1, H1. }
-    { intros C f g HG. startp. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (12 + 20)) (z := 0); try (unfold KM, KS; lia).
-      apply (@EK_bind_s 32 12 0 R TR TR R RealP RealP C (fun u => evR e (f u)) (fun u x => guard (ok1 p x) (sem1 p x))); [exact (IHeP C f g HG)|]. intros L f1 g1 H1. apply EP_prim1, H1. }
+    { intros C f g HG. startp. apply (@EG_map 1 32 _ _ TR TR _ RealP RealP C (fun u => evR e (f u)) (fun u x => guard (ok1 p x) (sem1 p x))); [lia|exact (IHeP C f g HG)| |].
+      - intros x Hx. apply (@E_tick_s (1 + 0)) with (F := fun u => bind _ _); [lia|]. eapply E_bind_s with (H := fun u x => guard (ok1 p x) (sem1 p x)); [exact Hx|]. intros f1 g1 H1. apply V_prim1, H1.
+      - intros L f1 g1 H1. apply EK_more with (s := 12); [lia|]. apply EP_prim1, H1. }
   - (* binary primitives *) split.
-    { intros C f g HG. start. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
+    { intros C f g HG. start. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
     eapply EK_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
     apply EK_prim2; [apply (VK_mono TR), H1|exact H2]. }
-    { intros C f g HG. startp. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (32 + (13 + 20) + 20)) (z := 0); try (unfold KM, KS; lia).
-      apply (@EK_bind_s 32 (32 + (13 + 20)) 0 R TR TR R RealP RealP C (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y)))); [exact (IHe1P C f g HG)|]. intros L f1 g1 H1.
-      apply (@EK_bind_s 32 13 0 R TR TR R RealP RealP (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y))); [apply EK_wk; exact (IHe2P (L ++ C) f g (@VKE_mono _ _ _ _ _ HG))|]. intros L' f2 g2 H2.
-      apply EP_prim2; [exact H1|exact H2]. }
+    { intros C f g HG. startp.
+      apply (@EG_maps 1 1 32 32 _ _ TR _ TR TR _ RealP RealP RealP C (fun u => evR e1 (f u)) (fun u => evR e2 (f u)) (fun u x y => guard (ok2 p x y) (sem2 p x y))); try lia;
+        [exact (IHe1P C f g HG)|intros L; exact (IHe2P (L ++ C) f g (@VKE_mono _ _ _ _ _ HG))|intros C' L f1 x H1; exact H1| |].
+      - intros x y Hx Hy. apply (@E_tick_s (1 + (1 + 0))) with (F := fun u => bind _ _); [lia|].
+        eapply E_bind_s with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [exact Hx|]. intros f1 g1 H1.
+        eapply E_bind_s with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [exact Hy|]. intros f2 g2 H2. apply V_prim2; assumption.
+      - intros L f1 g1 f2 g2 H1 H2. apply EK_more with (s := 13); [lia|]. apply EP_prim2; assumption. }
   - (* integer power *) split.
     { intros C f g HG. start. destruct (keepsM e1) as [e1'|] eqn:Hk1.
-      { apply EK_tick with (F := fun u => bind _ _) (s := 10 + (100 + 20 + 20)) (z := 0); try (unfold KM, KS; lia).
-        apply (@EK_bind_s 10 (100 + 20) 0 R TR MR R (fun _ (F : U -> R) v => near (fun u => F u = v)) RealM C (fun u => evR e1 (f u))
-          (fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y)))); [exact (@EK_keeps _ TR _ _ C _ _ HG Hk1)|]. intros L f1 c H1.
-        apply (@EK_bind 100 0 Z TI MR R (VK TI) RealM (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)));
-          [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 k H2.
-        apply EK_germ with (F := fun u => guard (oki p c k) (semi p c k)); [revert H1 H2; apply near2; intros u -> ->; reflexivity|].
-        apply EK_primi0. }
-      apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
-    eapply EK_bind with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
-    apply EK_primi; [apply (VK_mono TR), H1|exact H2]. }
-    { intros C f g HG. startp. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (13 + 20 + 20)) (z := 0); try (unfold KM, KS; lia).
-      apply (@EK_bind_s 32 (13 + 20) 0 R TR TR R RealP RealP C (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y)))); [exact (IHe1P C f g HG)|]. intros L f1 g1 H1.
-      apply (@EK_bind 13 0 Z TI TR R (VK TI) RealP (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y))); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
-      apply EP_primi; [exact H1|exact H2]. }
-  - (* comparison *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (32 + (100 + 20) + 20)) (z := 0); try (unfold KM, KS; lia).
-    apply (@EK_bind_s 32 (32 + (100 + 20)) 0 R TR (MD TB) (den R TB) RealP (VK TB) C (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y)))))); [exact (IHe1P C f g HG)|]. intros L f1 x (-> & l & Hd).
-    apply (@EK_bind_s 32 100 0 R TR (MD TB) (den R TB) RealP (VK TB) (L ++ C) (fun u => evR e2 (f u)) (fun u y => guard (negb (tie (cmpR (f1 u) y))) (boolv (decide c (cmpR (f1 u) y))))); [apply EK_wk; exact (IHe2P (L ++ C) f g (@VKE_mono _ _ _ _ _ HG))|]. intros L' f2 x' (-> & l' & Hd').
-    eapply (@EK_op _ TB) with (j := 3); [exact (E_compare 499 c Hd Hd')| |lia].
-    cbn [ev bind tick ret op1v look fst snd v0 v1 o_cmp RO]. unfold guard, ticks. reflexivity.
-  - (* rounding *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 32 + (100 + 20)) (z := 0); try (unfold KM, KS; lia).
-    apply (@EK_bind_s 32 100 0 R TR TI Z RealP (VK TI) C (fun u => evR e (f u)) (fun u x => guard (okround r x) (roundR r x))); [exact (IHeP C f g HG)|]. intros L f1 x (-> & l & Hd).
-    eapply (@EK_op _ TI) with (j := 2); [exact (E_rounding 499 r Hd)| |lia].
-    cbn [ev bind tick ret op1v look fst snd v0 v1 o_round o_okround RO]. unfold guard, ticks. reflexivity.
+      { apply (@EG_maps 0 0 0 0 _ _ TR _ TI MR _ (fun _ (F : U -> R) v => near (fun u => F u = v)) (VK TI) RealM C (fun u => evR e1 (f u)) (fun u => evR e2 (f u)) (fun u x y => guard (oki p x y) (semi p x y))); try lia;
+          [exact (@E_keeps _ TR _ _ C _ _ HG Hk1)|intros L; apply IHe2I, VKE_mono, HG|intros C' L f1 x H1; exact H1| |].
+        - intros x y Hx Hy a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (xv & m1 & m2 & H1 & H0 & ->). apply bind_inv in H0 as (yv & m3 & m4 & H2 & H0 & ->).
+          destruct (Hx _ _ H1) as (fx & gx & nx & Lx & Ex & Vx & Bx). destruct (Hy _ _ H2) as (fy & gy & ny & Ly & Ey & Vy & By).
+          assert (fx u0 = xv) as <- by (pose proof (here Lx) as Q; simpl in Q; congruence). assert (fy u0 = yv) as <- by (pose proof (here Ly) as Q; simpl in Q; congruence).
+          rewrite (here Vx), (here Vy) in H0. apply guard_inv in H0 as (Hok & Ha & ->). exists (fun _ => semi p gx gy), (semi p gx gy, enc DZero). eexists. split; [|split; [|split; [apply RealM_const|]]].
+          + generalize (filter_and _ _ (filter_and _ _ Lx Ly) (filter_and _ _ Vx Vy)). apply filter_imp. intros u [[-> ->] [-> ->]]. cbn [bind tick]. unfold guard. rewrite Hok. cbn. now rewrite !Nat.add_0_r.
+          + cbn [ev]. rewrite Ex, Ey. cbn [bind tick o_oki o_primi RO]. unfold guard. rewrite Hok. reflexivity.
+          + unfold Kp in *. lia.
+        - intros L f1 c f2 k H1 H2. apply EK_germ with (F := fun u => guard (oki p c k) (semi p c k)); [revert H1 H2; apply near2; intros u -> ->; reflexivity|].
+          apply EK_primi0. }
+      unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
+      eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
+      eapply EK_bind with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+      apply EK_primi; [apply (VK_mono TR), H1|exact H2]. }
+    { intros C f g HG. startp.
+      apply (@EG_maps 1 0 32 0 _ _ TR _ TI TR _ RealP (VK TI) RealP C (fun u => evR e1 (f u)) (fun u => evR e2 (f u)) (fun u x y => guard (oki p x y) (semi p x y))); try lia;
+        [exact (IHe1P C f g HG)|intros L; apply IHe2I, VKE_mono, HG|intros C' L f1 x H1; exact H1| |].
+      - intros x y Hx Hy. apply (@E_tick_s (1 + (0 + 0))) with (F := fun u => bind _ _); [lia|].
+        eapply E_bind_s with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [exact Hx|]. intros f1 g1 H1.
+        eapply E_bind_s with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [exact Hy|]. intros f2 g2 H2. apply V_primi; assumption.
+      - intros L f1 g1 f2 g2 H1 H2. apply EK_more with (s := 13); [lia|]. apply EP_primi; assumption. }
+  - (* comparison *) whole.
+    apply (@EG_maps 1 1 32 32 _ _ TR _ TR (MD TB) _ RealP RealP (VK TB) C (fun u => evR e1 (f u)) (fun u => evR e2 (f u)) (fun u x y => guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y))))); try lia;
+      [exact (IHe1P C f g HG)|intros L; exact (IHe2P (L ++ C) f g (@VKE_mono _ _ _ _ _ HG))|intros C' L f1 x H1; exact H1| |].
+    + intros x y Hx Hy. apply (@E_tick_s (1 + (1 + 0))) with (F := fun u => bind _ _); [lia|].
+      eapply E_bind_s with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (negb (tie (cmpR x y))) (boolv (decide c (cmpR x y))))); [exact Hx|]. intros f1 g1 (-> & l & Hd).
+      eapply E_bind_s with (H := fun u y => guard (negb (tie (cmpR (f1 u) y))) (boolv (decide c (cmpR (f1 u) y)))); [exact Hy|]. intros f2 g2 (-> & l' & Hd'). exact (E_compare Kp c Hd Hd').
+    + intros L f1 x f2 x' (-> & l & Hd) (-> & l' & Hd').
+      eapply (@EK_op _ TB) with (j := 3); [exact (E_compare Kp c Hd Hd')| |lia].
+      cbn [ev bind tick ret op1v look fst snd v0 v1 o_cmp RO]. unfold guard, ticks. reflexivity.
+  - (* rounding *) whole.
+    apply (@EG_map 1 32 _ _ TR TI _ RealP (VK TI) C (fun u => evR e (f u)) (fun u x => guard (okround r x) (roundR r x))); [lia|exact (IHeP C f g HG)| |].
+    + intros x Hx. apply (@E_tick_s (1 + 0)) with (F := fun u => bind _ _); [lia|]. eapply E_bind_s with (H := fun u x => guard (okround r x) (roundR r x)); [exact Hx|].
+      intros f1 g1 (-> & l & Hd). exact (E_rounding Kp r Hd).
+    + intros L f1 x (-> & l & Hd). eapply (@EK_op _ TI) with (j := 2); [exact (E_rounding Kp r Hd)| |lia].
+      cbn [ev bind tick ret op1v look fst snd v0 v1 o_round o_okround RO]. unfold guard, ticks. reflexivity.
   - (* real of int *) split.
-    { intros C f g HG. start. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => ret (IZR x)); [apply IHe, HG|]. intros L f1 g1 H1.
-    eapply EK_germ with (F := fun u => ret (IZR g1)); [revert H1; apply near1; intros u ->; reflexivity|].
-    eapply EK_ret with (f := fun _ => IZR g1) (n := 7); [reflexivity|lia|apply RealM_const]. }
-    { intros C f g HG. startp. apply EK_tick with (F := fun u => bind _ _) (s := 12 + 20) (z := 0); try (unfold KM, KS; lia).
-      apply (@EK_bind 12 0 Z TI TR R (VK TI) RealP C (fun u => evR e (f u)) (fun u x => ret (IZR x))); [apply IHe, HG|]. intros L f1 g1 H1.
-      apply EK_germ with (F := fun u => ret (IZR g1)); [revert H1; apply near1; intros u ->; reflexivity|].
-      apply (@EP_const (TI :: map MD G) (g1, g) (L ++ C) (IZR g1) (treal v0) 2 eq_refl). }
-  - (* sum *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
+    { intros C f g HG. start. apply (@EG_map 0 0 _ _ TI MR _ (VK TI) RealM C (fun u => evR e (f u)) (fun u x => ret (IZR x))); [lia|exact (IHeI C f g HG)| |].
+      - intros x Hx a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (xv & m1 & m2 & H1 & H0 & ->). inversion H0; subst.
+        destruct (Hx _ _ H1) as (fx & gx & nx & Lx & Ex & Vx & Bx). exists (fun u => IZR (fx u)), (IZR gx, enc DZero). eexists. split; [|split; [|split]].
+        + revert Lx. apply near1. intros u ->. reflexivity.
+        + cbn [ev]. rewrite Ex. reflexivity.
+        + apply (VK_germ TR C) with (f := fun _ => IZR gx); [revert Vx; apply near1; intros u ->; reflexivity|]. apply RealM_const.
+        + unfold Kp in *. lia.
+      - intros L f1 g1 H1. eapply EK_germ with (F := fun u => ret (IZR g1)); [revert H1; apply near1; intros u ->; reflexivity|].
+        eapply EK_ret with (f := fun _ => IZR g1) (n := 7); [reflexivity|lia|apply RealM_const]. }
+    { intros C f g HG. startp. apply (@EG_map 0 0 _ _ TI TR _ (VK TI) RealP C (fun u => evR e (f u)) (fun u x => ret (IZR x))); [lia|exact (IHeI C f g HG)| |].
+      - intros x Hx. apply E_tick0 with (F := fun u => bind _ _). eapply E_bind with (H := fun u x => ret (IZR x)); [exact Hx|]. intros f1 g1 H1.
+        apply E_germ with (F := fun u => ret (IZR g1)); [revert H1; apply near1; intros u ->; reflexivity|]. apply E_ret with (f := fun _ => IZR g1).
+        split; [reflexivity|]. exists (fun _ => 0%R). apply diff_const.
+      - intros L f1 g1 H1. apply EK_germ with (F := fun u => ret (IZR g1)); [revert H1; apply near1; intros u ->; reflexivity|]. apply EK_more with (s := 12); [lia|].
+        apply (@EP_const (TI :: map MD G) (g1, g) (L ++ C) (IZR g1) (treal v0) 2 eq_refl). }
+  - (* sum *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => msum RO x); [apply IHe, HG|]. intros L f1 g1 H1. apply EK_sum, H1.
-  - (* dot *) whole. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
+  - (* dot *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
     eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => mdot RO x y)); [apply IHe1, HG|]. intros L f1 g1 H1.
     eapply EK_bind with (H := fun u y => mdot RO (f1 u) y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
     apply EK_dot; [apply (VK_mono (TArr TR)), H1|exact H2].
 Qed.
 Theorem monadic_fundamental : forall G t (e : tm G t) C f g, VKE G C f g ->
   EK (VK t) C (fun u => evR e (f u)) (run (MT e) g).
-Proof. intros G t e. exact (proj1 (monadic_good e)). Qed.
+Proof. intros G t e. exact (Good_run (monadic_good e)). Qed.
 End LR.

@@ -9,12 +9,14 @@ Set Implicit Arguments.
 Unset Asymmetric Patterns.
 
 (* ---- values: terms that only put together and take apart ------------------------------------------ *)
-Definition makes {a b c} (o : op2 a b c) : bool := match o with OPair _ _ | OCons _ | ONode _ => true | _ => false end.
+(* arrays and trees are steps, so that a long tape is written down once *)
+Definition is_nil {G t} (e : tm G t) : bool := match e with top0 _ o => match o with ONil _ => true | _ => false end | _ => false end.
+Definition makes {G a b c} (o : op2 a b c) (y : tm G b) : bool := match o with OPair _ _ => true | ONode _ => is_nil y | _ => false end.
 Fixpoint value {G t} (e : tm G t) : bool :=
   match e with
   | tvar _ | tlam _ | tfix _ | tlit _ _ _ | top0 _ _ => true
   | top1 _ a => value a
-  | top2 o a b => if makes o then if value a then value b else false else false
+  | top2 o a b => if makes o b then if value a then value b else false else false
   | _ => false
   end.
 Fixpoint eta (t : ty) {G} : tm G t -> tm G t :=
@@ -61,14 +63,48 @@ Definition simp1 {G a b} (o : op1 a b) : tm G a -> tm G b :=
   | OLen a => fun e => tlen e
   end.
 
+(* ---- substitution that takes known pairs apart: a pair of which one part is wanted would otherwise be written down as a whole ---- *)
+Definition simp {G a b} (o : op1 a b) (e : tm G a) : tm G b := if value e then simp1 o e else top1 o e.
+Fixpoint put {G H t} (e : tm G t) : sub G H -> tm H t :=
+  match e in tm G t return sub G H -> tm H t with
+  | tvar v => fun r => r _ v
+  | tlam b => fun r => tlam (put b (ups r))
+  | tapp f a => fun r => tapp (put f r) (put a r)
+  | tlet a b => fun r => tlet (put a r) (put b (ups r))
+  | tfix b => fun r => tfix (put b (ups (ups r)))
+  | tcase s a b => fun r => tcase (put s r) (put a (ups r)) (put b (ups r))
+  | top0 _ o => fun _ => top0 H o
+  | top1 o a => fun r => simp o (put a r)
+  | top2 o a b => fun r => top2 o (put a r) (put b r)
+  | top3 o a b c => fun r => top3 o (put a r) (put b r) (put c r)
+  | tloop n z b => fun r => tloop (put n r) (put z r) (put b (ups (ups r)))
+  | tbuild n b => fun r => tbuild (put n r) (put b (ups r))
+  | tmap b a => fun r => tmap (put b (ups r)) (put a r)
+  | tfold b z a => fun r => tfold (put b (ups (ups r))) (put z r) (put a r)
+  | tlit _ m x => fun _ => tlit H m x
+  | tprim1 p a => fun r => tprim1 p (put a r)
+  | tprim2 p a b => fun r => tprim2 p (put a r) (put b r)
+  | tprimi p a b => fun r => tprimi p (put a r) (put b r)
+  | tcmp c a b => fun r => tcmp c (put a r) (put b r)
+  | tround k a => fun r => tround k (put a r)
+  | treal a => fun r => treal (put a r)
+  | tsum a => fun r => tsum (put a r)
+  | tdot a b => fun r => tdot (put a r) (put b r)
+  end.
+
 (* ---- one block: no binder is entered ------------------------------------------------------------------ *)
-Definition after {G H K} (s : sub G H) (r : ren H K) : sub G K := fun t m => rn (s t m) r.
-Definition more {G H a} (s : sub G H) (v : tm H a) : sub (a :: G) H := fun t m =>
-  match m in mem _ G' return match G' with nil => unit | s' :: G0 => sub G0 H -> tm H s' -> tm H t end with
-  | Top => fun _ v => v
+(* What stands for a variable, in the context in which it was found, and the way from there to here: it is moved once, however many steps lie between. *)
+Record entry H t : Type := Entry { from : list ty; found : tm from t; way : ren from H }.
+Definition table G H : Type := forall t, mem t G -> entry H t.
+Definition moved {G H} (s : table G H) : sub G H := fun t m => match s t m with @Entry _ _ _ v w => rn v w end.
+Definition after {G H K} (s : table G H) (r : ren H K) : table G K := fun t m =>
+  match s t m with @Entry _ _ _ v w => Entry v (fun u x => r u (w u x)) end.
+Definition more {G H a} (s : table G H) (v : tm H a) : table (a :: G) H := fun t m =>
+  match m in mem _ G' return match G' with nil => unit | s' :: G0 => table G0 H -> tm H s' -> entry H t end with
+  | Top => fun _ v => Entry v (fun _ w => w)
   | Pop m => fun s _ => s _ m
   end s v.
-Definition etas {G} : sub G G := fun t m => eta (tvar m).
+Definition etas {G} : table G G := fun t m => Entry (eta (tvar m)) (fun _ w => w).
 (* what comes after e, given its value *)
 Definition rest G a b : Type := forall H, ren G H -> tm H a -> tm H b.
 Definition name {G a b} (e : tm G a) (k : rest G a b) : tm G b :=
@@ -79,14 +115,14 @@ Fixpoint andthen {G a} (e : tm G a) {b} : rest G a b -> tm G b :=
   | e => fun k => name e k
   end.
 Arguments andthen {G a} e {b} k.
-Fixpoint block (n : nat) {G H t} (e : tm G t) {struct n} : sub G H -> tm H t :=
+Fixpoint block (n : nat) {G H t} (e : tm G t) {struct n} : table G H -> tm H t :=
   match n with
-  | O => fun s => sb e s
+  | O => fun s => put e (moved s)
   | S n =>
-    match e in tm G t return sub G H -> tm H t with
-    | tvar v => fun s => s _ v
-    | tlam b => fun s => tlam (sb b (ups s))
-    | tfix b => fun s => tfix (sb b (ups (ups s)))
+    match e in tm G t return table G H -> tm H t with
+    | tvar v => fun s => moved s v
+    | tlam b => fun s => tlam (put b (ups (moved s)))
+    | tfix b => fun s => tfix (put b (ups (ups (moved s))))
     | tapp f x => fun s =>
         match body_of f with
         | Some b => andthen (block n x s) (fun _ r x => block n b (more (after s r) x))
@@ -98,7 +134,7 @@ Fixpoint block (n : nat) {G H t} (e : tm G t) {struct n} : sub G H -> tm H t :=
         match side_of c with
         | Some (inl a) => block n x (more (after s r) a)
         | Some (inr b) => block n y (more (after s r) b)
-        | None => tcase c (sb x (ups (after s r))) (sb y (ups (after s r)))
+        | None => tcase c (put x (ups (moved (after s r)))) (put y (ups (moved (after s r))))
         end)
     | top0 _ o => fun _ => top0 H o
     | top1 o a => fun s => andthen (block n a s) (fun _ r a => simp1 o a)
@@ -106,11 +142,11 @@ Fixpoint block (n : nat) {G H t} (e : tm G t) {struct n} : sub G H -> tm H t :=
     | top3 o a b c => fun s => andthen (block n a s) (fun _ r a => andthen (block n b (after s r)) (fun _ r' b =>
         andthen (block n c (after (after s r) r')) (fun _ r'' c => top3 o (rn (rn a r') r'') (rn b r'') c)))
     | tloop k z b => fun s => andthen (block n k s) (fun _ r k => andthen (block n z (after s r)) (fun _ r' z =>
-        tloop (rn k r') z (sb b (ups (ups (after (after s r) r'))))))
-    | tbuild k b => fun s => andthen (block n k s) (fun _ r k => tbuild k (sb b (ups (after s r))))
-    | tmap b a => fun s => andthen (block n a s) (fun _ r a => tmap (sb b (ups (after s r))) a)
+        tloop (rn k r') z (put b (ups (ups (moved (after (after s r) r')))))))
+    | tbuild k b => fun s => andthen (block n k s) (fun _ r k => tbuild k (put b (ups (moved (after s r)))))
+    | tmap b a => fun s => andthen (block n a s) (fun _ r a => tmap (put b (ups (moved (after s r)))) a)
     | tfold b z a => fun s => andthen (block n z s) (fun _ r z => andthen (block n a (after s r)) (fun _ r' a =>
-        tfold (sb b (ups (ups (after (after s r) r')))) (rn z r') a))
+        tfold (put b (ups (ups (moved (after (after s r) r'))))) (rn z r') a))
     | tlit _ m x => fun _ => tlit H m x
     | tprim1 p a => fun s => andthen (block n a s) (fun _ r a => tprim1 p a)
     | tprim2 p a b => fun s => andthen (block n a s) (fun _ r a => andthen (block n b (after s r)) (fun _ r b => tprim2 p (rn a r) b))
@@ -121,6 +157,40 @@ Fixpoint block (n : nat) {G H t} (e : tm G t) {struct n} : sub G H -> tm H t :=
     | tsum a => fun s => andthen (block n a s) (fun _ r a => tsum a)
     | tdot a b => fun s => andthen (block n a s) (fun _ r a => andthen (block n b (after s r)) (fun _ r b => tdot (rn a r) b))
     end
+  end.
+
+(* ---- what is computed twice: only steps without kinks, so that their number stays --------------------------- *)
+Definition steady {a b c} (o : op2 a b c) : bool :=
+  match o with OGet _ | OCons _ | OSnoc _ | ONode _ | OIntop _ | OIntcmp _ => true | _ => false end.
+Definition calm {G t} (e : tm G t) : bool :=
+  match e with
+  | top2 o a b => if steady o then if value a then value b else false else false
+  | treal a => value a
+  | _ => false
+  end.
+Definition names G : Type := list {c : ty & (tm G c * mem c G)%type}.
+Definition below {G} (a : ty) (k : names G) : names (a :: G) := map (fun n => match n with existT _ c (z, m) => existT _ c (wk a z, Pop m) end) k.
+Fixpoint find {G a} (x : tm G a) (k : names G) : option (mem a G) :=
+  match k with
+  | nil => None
+  | existT _ c (z, m) :: k =>
+      match ty_dec c a with
+      | left H => if raw_dec (erase z) (erase x) then Some (match H in _ = a return mem a G with eq_refl => m end) else find x k
+      | right _ => find x k
+      end
+  end.
+Fixpoint share (fuel : nat) {G t} (e : tm G t) : names G -> tm G t :=
+  match fuel with
+  | O => fun _ => e
+  | S fuel =>
+      match e in tm G t return names G -> tm G t with
+      | @tlet G a _ x y => fun k =>
+          match (if calm x then find x k else None) with
+          | Some m => share fuel (sb y (one (tvar m))) k
+          | None => tlet x (share fuel y (if calm x then existT _ a (wk a x, Top) :: below a k else below a k))
+          end
+      | e => fun _ => e
+      end
   end.
 
 (* ---- under binders -------------------------------------------------------------------------------------- *)
@@ -152,7 +222,7 @@ Fixpoint inside (f : rewriting) {G t} (e : tm G t) : tm G t :=
   | tdot a b => tdot (inside f a) (inside f b)
   end.
 Fixpoint normal (fuel depth : nat) {G t} (e : tm G t) : tm G t :=
-  match depth with O => e | S depth => inside (fun G t e => normal fuel depth e) (block fuel e etas) end.
+  match depth with O => e | S depth => inside (fun G t e => normal fuel depth e) (share fuel (andthen (block fuel e etas) (fun _ _ v => v)) nil) end.
 
 (* ---- steps in the order of another text ------------------------------------------------------------------- *)
 Definition lower_one {G} (s : ty) : Activity.pren (s :: G) G := fun t m =>
@@ -228,15 +298,39 @@ Definition alike (f : raw -> rewriting) (g : raw) {G t} (e : tm G t) : option (t
   | tlet x y => let x := within f x g in if raw_dec (erase x) g then Some (tlet x y) else None
   | _ => None
   end.
+(* the k-th step, said before the others, if it does not need them; only a hint where to look *)
+Fixpoint lowered (k : nat) {G t} (e : tm G t) : option {c : ty & tm G c} :=
+  match e in tm G t return option {c : ty & tm G c} with
+  | @tlet G a _ x y =>
+      match k with
+      | O => Some (existT _ a x)
+      | S k => match lowered k y with
+          | Some (existT _ c z) => match Activity.prn z (@lower_one G a) with Some z => Some (existT _ c z) | None => None end
+          | None => None
+          end
+      end
+  | _ => None
+  end.
+Definition kin {G t} (e : tm G t) (g : raw) : bool :=
+  match e, g with
+  | tapp _ _, Rapp _ _ | tcase _ _ _, Rcase _ _ _ | top3 _ _ _ _, Rset _ _ _ | tloop _ _ _, Rloop _ _ _ | tbuild _ _, Rbuild _ _ | tmap _ _, Rmap _ _
+  | tfold _ _ _, Rfold _ _ _ | tprim1 _ _, Rprim1 _ _ | tprim2 _ _ _, Rprim2 _ _ _ | tprimi _ _ _, Rprimi _ _ _ | tcmp _ _ _, Rcmp _ _ _
+  | tround _ _, Rround _ _ | treal _, Rreal _ | tsum _, Rsum _ | tdot _ _, Rdot _ _ => true
+  | top2 _ _ _, (Rcons _ _ | Rnode _ _ | Rget _ _ | Rsnoc _ _ | Rzip _ _ | Rgather _ _ | Rintop _ _ _ | Rintcmp _ _ _) => true
+  | _, _ => false
+  end.
+Definition fitting (f : raw -> rewriting) (g : raw) (k : nat) {G t} (e : tm G t) : bool :=
+  match lowered k e with
+  | Some (existT _ c z) => if kin z g then if raw_dec (erase (within f z g)) g then true else false else false
+  | None => false
+  end.
 Fixpoint pick (f : raw -> rewriting) (g : raw) (k tries : nat) {G t} (e : tm G t) : option (tm G t) :=
   match tries with
   | O => None
-  | S tries =>
-      match match bring k e with Some e => alike f g e | None => None end with
-      | Some e => Some e
-      | None => pick f g (S k) tries e
-      end
+  | S tries => if fitting f g k e then match bring k e with Some e => alike f g e | None => None end else pick f g (S k) tries e
   end.
+Definition choose (f : raw -> rewriting) (g : raw) (tries : nat) {G t} (e : tm G t) : option (tm G t) :=
+  match alike f g e with Some e => Some e | None => pick f g 1 tries e end.
 Fixpoint steps {G t} (e : tm G t) : nat := match e with tlet _ y => S (steps y) | _ => O end.
 Fixpoint align (fuel : nat) (g : raw) {G t} (e : tm G t) : tm G t :=
   match fuel with
@@ -244,7 +338,7 @@ Fixpoint align (fuel : nat) (g : raw) {G t} (e : tm G t) : tm G t :=
   | S fuel =>
       match g with
       | Rlet gx gy =>
-          match pick (fun g G t e => align fuel g e) gx 0 (steps e) e with
+          match choose (fun g G t e => align fuel g e) gx (steps e) e with
           | Some e => match e with tlet x y => tlet x (align fuel gy y) | e => e end
           | None => e
           end
@@ -268,7 +362,7 @@ Lemma value_ok : forall G t (e : tm G t) (r : env X G), value e = true -> exists
 Proof.
   induction e; intros env Hv; cbn [value] in Hv; try discriminate; try (eexists _, _; reflexivity).
   - destruct (IHe env Hv) as (x & n & E). cbn [ev]. rewrite E. cbn [bind]. destruct o; try (destruct x); eexists _, _; reflexivity.
-  - destruct (makes o) eqn:Ho; [|discriminate]. destruct (value e1); [|discriminate].
+  - destruct (makes o e2) eqn:Ho; [|discriminate]. destruct (value e1); [|discriminate].
     destruct (IHe1 env eq_refl) as (x & n & E). destruct (IHe2 env Hv) as (y & m & E'). cbn [ev]. rewrite E, E'. cbn [bind].
     destruct o; try discriminate; eexists _, _; reflexivity.
 Qed.
@@ -347,24 +441,65 @@ Proof.
       destruct (eta_ok _ _ E1) as (n' & E2). rewrite E2. rewrite E1 in Q. exact Q.
 Qed.
 
-(* ---- a block ---------------------------------------------------------------------------------------------------- *)
-Lemma stands_after : forall G H K (s : sub G H) (rho : ren H K) r r' r'', stands s r r' -> rok X rho r' r'' -> stands (after s rho) r r''.
+Theorem put_ok : forall G t (e : tm G t) H (s : sub G H) r r', stands s r r' -> same_run (same t) (evX (put e s) r') (evX e r).
 Proof.
-  intros G H K s rho r r' r'' Hs Hr t m. destruct (Hs t m) as (x & n & E & Hx). exists x, n. split; [|exact Hx].
-  unfold after. rewrite (@rn_ok X O fuel _ _ (s t m) _ rho r' r'' Hr). exact E.
+  induction e; intros H s r1 r2 Hs; cbn [put].
+  - cbn [ev]. now apply stands_run.
+  - apply c_lam. intros x y Hx. apply IHe, stands_ups; auto.
+  - apply c_app; auto.
+  - apply c_let; auto. intros x y Hx. apply IHe2, stands_ups; auto.
+  - apply c_fix. intros x y z w Hx Hz. apply IHe, stands_ups, Hx; try apply stands_ups; auto.
+  - apply c_case; auto; intros x y Hx; [apply IHe2|apply IHe3]; apply stands_ups; auto.
+  - split; [apply s_op0|reflexivity].
+  - unfold simp. destruct (value (put e s)) eqn:Hv; [|apply c_op1; auto]. destruct (value_ok _ r2 Hv) as (x & n & E). specialize (IHe H s r1 r2 Hs). rewrite E in IHe.
+    cbn [ev]. apply s_right. destruct (evX e r1) as [[[y m] k]|]; [|contradiction]. destruct IHe as [Hx <-].
+    pose proof (@simp1_ok _ _ _ o _ _ _ _ _ E Hx) as Q. cbn [bind]. destruct (op1v X o y) as [[[z i] j]|]; exact Q.
+  - apply c_op2; auto.
+  - apply c_op3; auto.
+  - apply c_loop; auto. intros x y z w Hx Hz. apply IHe3, stands_ups, Hx; try apply stands_ups; auto.
+  - apply c_build; auto. intros x y Hx. apply IHe2, stands_ups; auto.
+  - apply c_map; auto. intros x y Hx. apply IHe1, stands_ups; auto.
+  - apply c_fold; auto. intros x y z w Hx Hz. apply IHe1, stands_ups, Hx; try apply stands_ups; auto.
+  - split; reflexivity.
+  - apply c_prim1; auto.
+  - apply c_prim2; auto.
+  - apply c_primi; auto.
+  - apply c_cmp; auto.
+  - apply c_round; auto.
+  - apply c_real; auto.
+  - apply c_sum; auto.
+  - apply c_dot; auto.
 Qed.
-Lemma stands_more : forall G H a (s : sub G H) (v : tm H a) r r' x y n, stands s r r' -> evX v r' = Some (x, n, 0) -> same a x y ->
-  @Same.stands X O fuel (a :: G) H (more s v) (y, r) r'.
+
+(* ---- a block ---------------------------------------------------------------------------------------------------- *)
+Lemma pulled : forall K H (rho : ren K H) (r : env X H), exists a, rok X rho a r.
+Proof.
+  induction K as [|t K IH]; intros H rho r.
+  - exists tt. intros u m. inversion m.
+  - destruct (IH H (fun u m => rho u (Pop m)) r) as (a & Ha). exists (look (rho t Top) r, a). intros u m. revert rho Ha.
+    apply (mem_inv (fun v m => forall rho : ren (v :: K) H, rok X (fun u m => rho u (Pop m)) a r ->
+      look (rho u m) r = @look X _ (v :: K) m (look (rho v Top) r, a))); intros; [apply (H0 u)|reflexivity].
+Qed.
+Lemma stands_after : forall G H K (s : table G H) (rho : ren H K) r r' r'', stands (moved s) r r' -> rok X rho r' r'' -> stands (moved (after s rho)) r r''.
+Proof.
+  intros G H K s rho r r' r'' Hs Hr t m. destruct (Hs t m) as (x & n & E & Hx). exists x, n. split; [|exact Hx]. rewrite <- E. unfold moved, after. destruct (s t m) as [K0 v w]. cbn [found way].
+  destruct (pulled w r') as (a & Ha). rewrite (@rn_ok X O fuel _ _ v _ w a r' Ha). apply rn_ok. intros u x0. rewrite Hr. apply Ha.
+Qed.
+Lemma unmoved : forall G t (e : tm G t) (r : env X G), evX (rn e (fun _ w => w)) r = evX e r.
+Proof. intros. apply rn_ok. intros u w. reflexivity. Qed.
+Lemma stands_more : forall G H a (s : table G H) (v : tm H a) r r' x y n, stands (moved s) r r' -> evX v r' = Some (x, n, 0) -> same a x y ->
+  @Same.stands X O fuel (a :: G) H (moved (more s v)) (y, r) r'.
 Proof.
   intros G H a s v r r' x y n Hs E Hx t m. revert s v r x y E Hs Hx.
-  apply (mem_inv (fun u m => forall (s : sub G H) (v : tm H u) r x y, evX v r' = Some (x, n, 0) -> stands s r r' -> same u x y ->
-    exists z k, evX (more s v m) r' = Some (z, k, 0) /\ same t z (@look X _ (u :: G) m (y, r)))).
+  apply (mem_inv (fun u m => forall (s : table G H) (v : tm H u) r x y, evX v r' = Some (x, n, 0) -> stands (moved s) r r' -> same u x y ->
+    exists z k, evX (moved (more s v) m) r' = Some (z, k, 0) /\ same t z (@look X _ (u :: G) m (y, r)))).
   - intros m0 u s v r x y E Hs Hx. exact (Hs _ m0).
-  - intros s v r x y E Hs Hx. exists x, n. split; [exact E|exact Hx].
+  - intros s v r x y E Hs Hx. exists x, n. split; [|exact Hx]. unfold moved. cbn [more found way]. rewrite unmoved. exact E.
 Qed.
-Lemma stands_etas : forall G (r r' : env X G), same_env G r' r -> stands etas r r'.
+Lemma stands_etas : forall G (r r' : env X G), same_env G r' r -> stands (moved etas) r r'.
 Proof.
-  intros G r r' Hr t m. destruct (@eta_ok t G (tvar m) r' (look m r') 1 eq_refl) as (n & E). exists (look m r'), n. split; [exact E|]. now apply s_look.
+  intros G r r' Hr t m. destruct (@eta_ok t G (tvar m) r' (look m r') 1 eq_refl) as (n & E). exists (look m r'), n. split; [|now apply s_look].
+  unfold moved, etas. cbn [found way]. rewrite unmoved. exact E.
 Qed.
 Definition fits {G a b} (k : rest G a b) (r : env X G) (F : den X a -> M (den X b)) : Prop :=
   forall H (rho : ren G H) (v : tm H a) r' x y n, rok X rho r r' -> same_env H r' r' -> evX v r' = Some (x, n, 0) -> same a x y ->
@@ -397,18 +532,18 @@ Proof.
       cbn [bind] in Q. destruct (evX (andthen e2 _) _) as [[[p i] l]|]; cbn in *; auto.
   - destruct mm as [[[z n''] j'']|]; [contradiction|exact I].
 Qed.
-Lemma moved : forall G H t (v : tm G t) (rho : ren G H) r r' x n, rok X rho r r' -> evX v r = Some (x, n, 0) -> evX (rn v rho) r' = Some (x, n, 0).
+Lemma carried : forall G H t (v : tm G t) (rho : ren G H) r r' x n, rok X rho r r' -> evX v r = Some (x, n, 0) -> evX (rn v rho) r' = Some (x, n, 0).
 Proof. intros G H t v rho r r' x n Hr E. rewrite (@rn_ok X O fuel _ _ v _ rho r r' Hr). exact E. Qed.
 Lemma feed : forall A B C (P : B -> C -> Prop) (x : A) n f m, same_run P (f x) m -> same_run P (bind (Some (x, n, 0)) f) m.
 Proof. intros A B C P x n f m H. cbn [bind]. destruct (f x) as [[[y i] j]|]; exact H. Qed.
 Ltac part_1 IH := cbn [ev]; apply s_right; eapply andthen_ok; [eassumption|apply IH; eassumption|]; cbv beta.
 Ltac part_2 IH := eapply andthen_ok; [eassumption|apply IH; [eassumption|eapply stands_after; eassumption]|]; cbv beta.
-Theorem block_ok : forall n G t (e : tm G t) H (s : sub G H) r r', same_env H r' r' -> stands s r r' -> same_run (same t) (evX (block n e s) r') (evX e r).
+Theorem block_ok : forall n G t (e : tm G t) H (s : table G H) r r', same_env H r' r' -> stands (moved s) r r' -> same_run (same t) (evX (block n e s) r') (evX e r).
 Proof.
-  induction n as [|n IH]; intros G t e H s r r' Hg Hs; [now apply sb_same|].
+  induction n as [|n IH]; intros G t e H s r r' Hg Hs; [now apply put_ok|].
   destruct e; cbn [block].
   - now apply stands_run.
-  - apply c_lam. intros x y Hx. apply sb_same, stands_ups; auto.
+  - apply c_lam. intros x y Hx. apply put_ok, stands_ups; auto.
   - (* application *)
     destruct (body_of e1) as [b0|] eqn:Eb.
     + apply body_of_ok in Eb. subst e1. cbn [ev]. apply s_right. cbn [tick ret].
@@ -418,53 +553,53 @@ Proof.
       apply Ht. eapply andthen_ok; [exact Hg|apply IH; eassumption|]. intros K rho v r1 x y m Hr Hg' E Hx. apply IH; [exact Hg'|]. eapply stands_more; eauto. eapply stands_after; eauto.
     + cbn [ev]. apply s_right. eapply andthen_ok; [exact Hg|apply IH; eassumption|]. intros K rho v r1 x y m Hr Hg1 E Hx.
       eapply andthen_ok; [exact Hg1|apply IH; [exact Hg1|eapply stands_after; eassumption]|]. intros K' rho' v' r2 x' y' m' Hr' Hg2 E' Hx'.
-      pose proof (moved _ Hr' E) as Er.
+      pose proof (carried _ Hr' E) as Er.
       destruct (body_of (rn v rho')) as [b0|] eqn:Ec.
       * apply body_of_ok in Ec. rewrite Ec in Er. cbn [ev tick ret] in Er. inversion Er; subst.
         eapply run_trans with (P := same _) (Q := same _); [apply same_trans|apply IH with (r := (x', r2)); [exact Hg2|]|exact (Hx _ _ Hx')].
         eapply stands_more; [apply stands_etas, Hg2|exact E'|eapply same_self, Hx'].
       * cbn [ev]. rewrite Er, E'. cbn [bind tick]. specialize (Hx _ _ Hx'). destruct (x x') as [[[? ?] ?]|], (y y') as [[[? ?] ?]|]; exact Hx.
   - (* let *) part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. apply IH; [exact Hg1|]. eapply stands_more; eauto. eapply stands_after; eauto.
-  - apply c_fix. intros x y z w Hx Hz. apply sb_same, stands_ups, Hx. apply stands_ups, Hz. exact Hs.
+  - apply c_fix. intros x y z w Hx Hz. apply put_ok, stands_ups, Hx. apply stands_ups, Hz. exact Hs.
   - (* case *) part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. pose proof (@stands_after _ _ _ _ _ _ _ _ Hs Hr) as Ha.
     destruct (side_of v) as [[w|w]|] eqn:Ev.
     + apply side_of_ok in Ev. subst v. apply side_run in E as (u & i & -> & E). destruct y as [y|y]; [|contradiction].
       apply IH; [exact Hg1|]. eapply stands_more; eauto.
     + apply side_of_ok in Ev. subst v. apply side_run_r in E as (u & i & -> & E). destruct y as [y|y]; [contradiction|].
       apply IH; [exact Hg1|]. eapply stands_more; eauto.
-    + cbn [ev]. apply s_left. rewrite E. apply feed. destruct x as [x|x], y as [y|y]; try contradiction; apply sb_same, stands_ups; assumption.
+    + cbn [ev]. apply s_left. rewrite E. apply feed. destruct x as [x|x], y as [y|y]; try contradiction; apply put_ok, stands_ups; assumption.
   - split; [apply s_op0|reflexivity].
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. eapply simp1_ok; eassumption.
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. part_2 IH. intros K' rho' v' r2 x' y' m' Hr' Hg2 E' Hx'.
-    cbn [ev]. apply s_left. rewrite (moved _ Hr' E). apply feed. rewrite E'. apply feed. apply s_op2; assumption.
+    cbn [ev]. apply s_left. rewrite (carried _ Hr' E). apply feed. rewrite E'. apply feed. apply s_op2; assumption.
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. part_2 IH. intros K' rho' v' r2 x' y' m' Hr' Hg2 E' Hx'.
     eapply andthen_ok; [eassumption|apply IH; [eassumption|eapply stands_after; [eapply stands_after; eassumption|eassumption]]|]; cbv beta.
-    intros K'' rho'' v'' r3 x'' y'' m'' Hr'' Hg3 E'' Hx''. cbn [ev]. apply s_left. rewrite (moved _ Hr'' (moved _ Hr' E)). apply feed.
-    rewrite (moved _ Hr'' E'). apply feed. rewrite E''. apply feed. apply s_op3; assumption.
+    intros K'' rho'' v'' r3 x'' y'' m'' Hr'' Hg3 E'' Hx''. cbn [ev]. apply s_left. rewrite (carried _ Hr'' (carried _ Hr' E)). apply feed.
+    rewrite (carried _ Hr'' E'). apply feed. rewrite E''. apply feed. apply s_op3; assumption.
   - (* loop *) part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. part_2 IH. intros K' rho' v' r2 x' y' m' Hr' Hg2 E' Hx'.
-    cbn [ev]. apply s_left. rewrite (moved _ Hr' E). apply feed. rewrite E'. apply feed. cbn in Hx. subst y. apply s_iter; [|exact Hx'].
-    intros i p q Hp. apply sb_same, (@stands_ups X O fuel), Hp. apply (@stands_ups X O fuel); [|reflexivity]. eapply stands_after; [eapply stands_after; eassumption|eassumption].
+    cbn [ev]. apply s_left. rewrite (carried _ Hr' E). apply feed. rewrite E'. apply feed. cbn in Hx. subst y. apply s_iter; [|exact Hx'].
+    intros i p q Hp. apply put_ok, (@stands_ups X O fuel), Hp. apply (@stands_ups X O fuel); [|reflexivity]. eapply stands_after; [eapply stands_after; eassumption|eassumption].
   - (* build *) part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. cbn [ev]. apply s_left. rewrite E. apply feed. cbn in Hx. subst y. eapply s_seq with (P := eq).
-    + intros i j ->. apply s_tick, sb_same, (@stands_ups X O fuel); [|reflexivity]. eapply stands_after; eassumption.
+    + intros i j ->. apply s_tick, put_ok, (@stands_ups X O fuel); [|reflexivity]. eapply stands_after; eassumption.
     + induction (seq 0 (Z.to_nat x)); constructor; auto.
   - (* map *) part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. cbn [ev]. apply s_left. rewrite E. apply feed. eapply s_seq; [|exact Hx].
-    intros p q Hp. apply s_tick, sb_same, stands_ups; [|exact Hp]. eapply stands_after; eassumption.
+    intros p q Hp. apply s_tick, put_ok, stands_ups; [|exact Hp]. eapply stands_after; eassumption.
   - (* fold *) part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. part_2 IH. intros K' rho' v' r2 x' y' m' Hr' Hg2 E' Hx'.
-    cbn [ev]. apply s_left. rewrite (moved _ Hr' E). apply feed. rewrite E'. apply feed. eapply s_fold; [|exact Hx'|exact Hx].
-    intros p q u w Hp Hu. apply sb_same, stands_ups, Hp. apply stands_ups, Hu. eapply stands_after; [eapply stands_after; eassumption|eassumption].
+    cbn [ev]. apply s_left. rewrite (carried _ Hr' E). apply feed. rewrite E'. apply feed. eapply s_fold; [|exact Hx'|exact Hx].
+    intros p q u w Hp Hu. apply put_ok, stands_ups, Hp. apply stands_ups, Hu. eapply stands_after; [eapply stands_after; eassumption|eassumption].
   - split; reflexivity.
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. cbn [ev]. apply s_left. rewrite E. apply feed. cbn in Hx. subst. apply s_eq.
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. part_2 IH. intros K' rho' v' r2 x' y' m' Hr' Hg2 E' Hx'.
-    cbn [ev]. apply s_left. rewrite (moved _ Hr' E). apply feed. rewrite E'. apply feed. cbn in Hx, Hx'. subst. apply s_eq.
+    cbn [ev]. apply s_left. rewrite (carried _ Hr' E). apply feed. rewrite E'. apply feed. cbn in Hx, Hx'. subst. apply s_eq.
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. part_2 IH. intros K' rho' v' r2 x' y' m' Hr' Hg2 E' Hx'.
-    cbn [ev]. apply s_left. rewrite (moved _ Hr' E). apply feed. rewrite E'. apply feed. cbn in Hx, Hx'. subst. apply s_eq.
+    cbn [ev]. apply s_left. rewrite (carried _ Hr' E). apply feed. rewrite E'. apply feed. cbn in Hx, Hx'. subst. apply s_eq.
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. part_2 IH. intros K' rho' v' r2 x' y' m' Hr' Hg2 E' Hx'.
-    cbn [ev]. apply s_left. rewrite (moved _ Hr' E). apply feed. rewrite E'. apply feed. cbn in Hx, Hx'. subst. apply s_bool. unfold boolv. destruct (decide c _); reflexivity.
+    cbn [ev]. apply s_left. rewrite (carried _ Hr' E). apply feed. rewrite E'. apply feed. cbn in Hx, Hx'. subst. apply s_bool. unfold boolv. destruct (decide c _); reflexivity.
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. cbn [ev]. apply s_left. rewrite E. apply feed. cbn in Hx. subst. apply s_eq.
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. cbn [ev]. apply s_left. rewrite E. apply feed. cbn in Hx. subst. apply s_eq.
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. cbn [ev]. apply s_left. rewrite E. apply feed. apply forall2_eq in Hx. subst. apply s_eq.
   - part_1 IH. intros K rho v r1 x y m Hr Hg1 E Hx. part_2 IH. intros K' rho' v' r2 x' y' m' Hr' Hg2 E' Hx'.
-    cbn [ev]. apply s_left. rewrite (moved _ Hr' E). apply feed. rewrite E'. apply feed. apply forall2_eq in Hx, Hx'. subst. apply s_eq.
+    cbn [ev]. apply s_left. rewrite (carried _ Hr' E). apply feed. rewrite E'. apply feed. apply forall2_eq in Hx, Hx'. subst. apply s_eq.
 Qed.
 
 (* ---- under binders, and in another order ---------------------------------------------------------------------------- *)
@@ -532,10 +667,59 @@ Lemma sim_refl : forall G t (e : tm G t), sim e e.
 Proof. intros G t e r r' Hr. apply same_ev, Hr. Qed.
 Lemma sim_sym : forall G t (e e' : tm G t), sim e e' -> sim e' e.
 Proof. intros G t e e' H r r' Hr. apply (@run_sym _ (same t) (same t) (@same_sym X t)). apply H, env_sym, Hr. Qed.
+Lemma sim_sym_run : forall t m m', same_run (same t) m' m -> same_run (same t) m m'.
+Proof. intros t m m'. apply run_sym, same_sym. Qed.
+(* sharing *)
+Definition known {G} (k : names G) (r : env X G) : Prop :=
+  Forall (fun n => match n with existT _ c (z, m) => exists i, evX z r = Some (look m r, i, 0) end) k.
+Lemma known_below : forall G a (k : names G) r (x : den X a), known k r -> @known (a :: G) (below a k) (x, r).
+Proof.
+  intros G a k r x H. induction H as [|[c [z m]] k (i & Hi) H IH]; constructor; auto. exists i. rewrite wk_ok. exact Hi.
+Qed.
+Lemma find_ok : forall G a (x : tm G a) (k : names G) r m, known k r -> find x k = Some m -> exists i, evX x r = Some (look m r, i, 0).
+Proof.
+  intros G a x k r m H. induction H as [|[c [z w]] k (i & Hi) H IH]; cbn [find]; [discriminate|].
+  destruct (ty_dec c a) as [E|]; [|exact IH]. destruct E. destruct (raw_dec (erase z) (erase x)) as [E|]; [|exact IH].
+  intros Hm. inversion Hm; subst. apply erase_inj in E. subst z. eauto.
+Qed.
+Lemma steady_ok : forall a b c (o : op2 a b c) x y z n k, steady o = true -> op2v X o x y = Some (z, n, k) -> k = 0.
+Proof.
+  intros a b c o x y z n k Ho E. destruct o; try discriminate Ho; cbn [op2v] in E; try (unfold ret in E; inversion E; reflexivity).
+  - unfold mget in E. destruct (y <? 0)%Z; [discriminate|]. destruct (nth_error x (Z.to_nat y)); inversion E; reflexivity.
+  - destruct o; cbn [intopv] in E; try (unfold ret in E; inversion E; reflexivity); destruct (_ : bool) in E; try discriminate; unfold ret in E; inversion E; reflexivity.
+Qed.
+Lemma calm_ok : forall G t (e : tm G t) r x n k, calm e = true -> evX e r = Some (x, n, k) -> k = 0.
+Proof.
+  intros G t e r x n k Hc E. destruct e; cbn [calm] in Hc; try discriminate Hc.
+  - destruct (steady o) eqn:Ho; [|discriminate]. destruct (value e1) eqn:H1; [|discriminate].
+    destruct (value_ok _ r H1) as (u & i & E1). destruct (value_ok _ r Hc) as (v & j & E2). cbn [ev] in E. rewrite E1 in E. cbn [bind] in E. rewrite E2 in E. cbn [bind] in E.
+    destruct (op2v X o u v) as [[[z p] q]|] eqn:Eo; [|discriminate]. apply steady_ok in Eo; [|exact Ho]. subst q. cbn in E. inversion E; subst; reflexivity.
+  - destruct (value_ok _ r Hc) as (u & i & E1). cbn [ev] in E. rewrite E1 in E. cbn in E. inversion E; subst; reflexivity.
+Qed.
+Lemma run_exact : forall t m m' m'', same_run (same t) m m' -> same_run eq m' m'' -> same_run (same t) m m''.
+Proof. intros t. apply run_trans. intros x y z H <-. exact H. Qed.
+Lemma share_ok : forall n G t (e : tm G t) k r, known k r -> same_run eq (evX (share n e k) r) (evX e r).
+Proof.
+  induction n as [|n IH]; intros G t e k r Hk; cbn [share]; [apply s_eq|]. destruct e; try apply s_eq.
+  destruct (if calm e1 then find e1 k else None) as [m|] eqn:Em.
+  - destruct (calm e1); [|discriminate Em]. destruct (find_ok _ Hk Em) as (i & Ei). eapply run_trans with (P := eq) (Q := eq); [intros; congruence|apply IH, Hk|].
+    rewrite (@sb_ok X O fuel _ _ e2 _ (one (tvar m)) (look m r, r) r) by (apply one_ok; reflexivity).
+    cbn [ev]. rewrite Ei. cbn [bind]. apply s_right. destruct (evX e2 (look m r, r)) as [[[y j] l]|]; cbn; auto.
+  - cbn [ev]. apply s_tick. destruct (evX e1 r) as [[[x i] j]|] eqn:Ex; cbn [bind]; [|exact I].
+    assert (same_run eq (evX (share n e2 (if calm e1 then existT _ a (wk a e1, Top) :: below a k else below a k)) ((x, r) : env X (a :: G))) (evX e2 ((x, r) : env X (a :: G)))) as Q.
+    { apply IH. pose proof (@known_below G a k r x Hk) as Hb. destruct (calm e1) eqn:Hc; [|exact Hb]. constructor; [|exact Hb].
+      rewrite (calm_ok _ _ Hc Ex) in Ex. exists i. rewrite wk_ok. exact Ex. }
+    destruct (evX (share n e2 _) _) as [[[u p] q]|], (evX e2 _) as [[[v p'] q']|]; cbn in *; try contradiction; auto. destruct Q as [-> ->]. auto.
+Qed.
 Theorem normal_ok : forall n depth, keeps (@normal n depth).
 Proof.
   intros n. induction depth as [|depth IH]; intros G t e; change (sim (normal n depth e) e) || idtac; cbn [normal]; [apply sim_refl|].
-  apply sim_trans with (block n e etas); [exact (@inside_ok (fun G t e => normal n depth e) IH _ _ (block n e etas))|]. intros r r' Hr. apply block_ok; [exact (@env_self X _ _ _ Hr)|]. now apply stands_etas.
+  eapply sim_trans; [exact (@inside_ok (fun G t e => normal n depth e) IH _ _ _)|].
+  eapply sim_trans with (e2 := andthen (block n e etas) (fun _ _ v => v)).
+  - intros r r' Hr. apply sim_sym_run. eapply run_exact; [apply same_ev, env_sym, Hr|]. apply run_sym with (P := eq); [intros; congruence|]. apply share_ok. constructor.
+  - intros r r' Hr. pose proof (@env_self X _ _ _ Hr) as Hg.
+    replace (evX e r) with (bind (evX e r) ret) by (destruct (evX e r) as [[[x i] j]|]; cbn; [now rewrite !Nat.add_0_r|reflexivity]).
+    apply andthen_ok; [exact Hg|apply block_ok; [exact Hg|now apply stands_etas]|]. intros H rho v r1 x y m Hr1 Hg1 E Hx. rewrite E. split; [exact Hx|reflexivity].
 Qed.
 Lemma exchange_ok : forall G a b (r : env X G) (x : den X a) (y : den X b), @rok X (b :: a :: G) (a :: b :: G) exchange (y, (x, r)) (x, (y, r)).
 Proof.
@@ -584,15 +768,20 @@ Qed.
 Lemma pick_ok : forall f g, (forall g, keeps (f g)) -> forall tries k G t (e e' : tm G t), pick f g k tries e = Some e' -> sim e' e.
 Proof.
   intros f g Hf. induction tries; intros k G t e e' E; cbn [pick] in E; [discriminate E|].
-  destruct (bring k e) as [e1|] eqn:Eb; [destruct (alike f g e1) as [e2|] eqn:Ea|]; try (eapply IHtries; exact E).
-  inversion E; subst. apply sim_trans with e1; [eapply alike_ok; eassumption|eapply bring_ok; eassumption].
+  destruct (fitting f g k e); [|eapply IHtries; exact E]. destruct (bring k e) as [e1|] eqn:Eb; [|discriminate E].
+  apply sim_trans with e1; [eapply alike_ok; eassumption|eapply bring_ok; eassumption].
+Qed.
+Lemma choose_ok : forall f g, (forall g, keeps (f g)) -> forall tries G t (e e' : tm G t), choose f g tries e = Some e' -> sim e' e.
+Proof.
+  intros f g Hf tries G t e e' E. unfold choose in E. destruct (alike f g e) as [e1|] eqn:Ea; [inversion E; subst; eapply alike_ok; eassumption|].
+  eapply pick_ok; eassumption.
 Qed.
 Theorem align_ok : forall n g, keeps (@align n g).
 Proof.
   induction n as [|n IH]; intros g G t e; change (sim (align (S n) g e) e) || change (sim (align 0 g e) e); cbn [align]; [apply sim_refl|].
   assert (sim (within (fun g G t e => align n g e) e g) e) as Q by exact (@within_ok (fun g G t e => align n g e) (fun g => IH g) g _ _ e).
   destruct g as [?|? ?|? ?|ga gb|? ? ?|? ? ?| |?|?|?|?|? ?|? ?|?|?|? ?|? ?|? ?|? ?|? ?|? ?|? ?|? ? ?|? ? ?|? ? ?|? ? ?|? ?|? ?|? ? ?|? ?|? ?|? ? ?|? ? ?|? ? ?|? ?|?|?|? ?]; try exact Q.
-  destruct (pick _ ga 0 _ e) as [e'|] eqn:Ep; [|apply sim_refl]. apply pick_ok in Ep; [|exact (fun g => IH g)].
+  destruct (choose _ ga _ e) as [e'|] eqn:Ep; [|apply sim_refl]. apply choose_ok in Ep; [|exact (fun g => IH g)].
   destruct e'; try exact Ep. apply sim_trans with (2 := Ep). intros r r' Hr. apply c_let; [apply same_ev, Hr|]. intros p q Hp. apply IH. split; assumption.
 Qed.
 Theorem agree_ok : forall n G t (e e' : tm G t), agree n e e' = true -> sim e e'.

@@ -10,7 +10,7 @@ use crate::primal::{of_primals, primal, Translator};
 use crate::prims::{treatment, Treatment};
 use crate::scope::Scope;
 use crate::stopped::stopped;
-use crate::write::{bind, is_one, watched_prim, Lets};
+use crate::write::{bind, is_always_one, watched_prim, Lets};
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
 use gradus_core::traverse::with_stack;
@@ -273,7 +273,7 @@ impl<V: Vect> Dual<'_, V> {
         let mut summands = Vec::new();
         for (partial, dual) in partials(at, prim, &primals).into_iter().zip(vects) {
             let (Some(partial), Some(dual)) = (partial, dual) else { continue };
-            let coefficient = (!is_one(&partial)).then(|| lets.bind(at, "p", &Type::Real, partial));
+            let coefficient = (!is_always_one(&partial, &primals)).then(|| lets.bind(at, "p", &Type::Real, partial));
             summands.push((coefficient, lets.bind(at, "x_tan", &self.mode.vect(), at.proj(dual, 1))));
         }
         let vect = if summands.is_empty() { self.mode.zero(at) } else { self.mode.combine(at, summands) };

@@ -113,6 +113,7 @@ struct Tally {
     kinks: u64,
     entries: usize,
     iterate: usize,
+    by_graph: usize,
     too_large: usize,
     faults: usize,
     outside: BTreeMap<String, usize>,
@@ -122,8 +123,9 @@ struct Tally {
 impl Tally {
     fn add(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Same { points, steps, forward, kinks, entries, iterates } => {
+            Outcome::Same { points, steps, forward, kinks, entries, iterates, by_graph } => {
                 self.same += 1;
+                self.by_graph += by_graph;
                 self.points += points;
                 self.steps += steps;
                 self.forward += forward;
@@ -139,6 +141,7 @@ impl Tally {
 
     fn report(&self, first: u64) {
         println!("{} programs from seed {first} on: the same derivatives, runs and tapes", self.same);
+        println!("  {} of {} derivatives are the same by their graphs alone", self.by_graph, 2 * self.same);
         let Tally { points, steps, forward, kinks, entries, .. } = self;
         println!("  {points} points, {steps} steps, {kinks} kinks, {forward} steps of forward derivatives, {entries} tape entries");
         println!("  {} with `iterate`: the same but for the text of their monadic derivatives", self.iterate);

@@ -299,6 +299,17 @@ impl Sexp {
         (stack.is_empty() && whole.len() == 1).then(|| whole.pop())?
     }
 
+    /// The text, for reports: a line for each `let`.
+    pub fn text(&self) -> String {
+        match self {
+            Sexp::Atom(a) => a.clone(),
+            Sexp::List(parts) => match &parts[..] {
+                [Sexp::Atom(name), bound, body] if name == "let" => format!("{};\n    {}", bound.text(), body.text()),
+                parts => format!("({})", parts.iter().map(Sexp::text).collect::<Vec<_>>().join(" ")),
+            },
+        }
+    }
+
     pub fn atom(&self) -> Option<&str> {
         match self {
             Sexp::Atom(a) => Some(a),

@@ -76,7 +76,7 @@ fn arithmetic() -> Vec<PrimInfo> {
             let power = |e: Term| at.prim(Prim::PowReal, [x.clone(), e]);
             let by_x = mul(at, y.clone(), power(sub(at, y.clone(), at.real(1.0))));
             // For x <= 0 the logarithm is no number, and would spoil the derivative in x when y is a constant.
-            let positive = at.prim_at(Prim::GreaterEqual, [Real], [x.clone(), at.real(TINY)]);
+            let positive = at.prim_at(Prim::LessEqual, [Real], [at.real(TINY), x.clone()]);
             let slope = mul(at, at.prim(Prim::Log, [x.clone()]), power(y.clone()));
             vec![Some(by_x), Some(at.if_(positive, slope, at.real(0.0)))]
         })
@@ -192,18 +192,18 @@ fn kinked() -> Vec<PrimInfo> {
         unary(Prim::Abs, "abs", f64::abs, "absolute value; the derivative at 0 is taken as 0")
             .partials(|at, args| {
                 let x = &args[0];
-                let compare = |prim| at.prim_at(prim, [Real], [x.clone(), at.real(0.0)]);
-                let not_below = at.if_(compare(Prim::Greater), at.real(1.0), at.real(0.0));
-                vec![Some(at.if_(compare(Prim::Less), at.real(-1.0), not_below))]
+                let less = |a: Term, b: Term| at.prim_at(Prim::Less, [Real], [a, b]);
+                let not_below = at.if_(less(at.real(0.0), x.clone()), at.real(1.0), at.real(0.0));
+                vec![Some(at.if_(less(x.clone(), at.real(0.0)), at.real(-1.0), not_below))]
             })
             .kinks("x = 0", |a| a[0] == 0.0)
             .differences("|x| > 0.01", |a| a[0].abs() > 0.01),
         binary(Prim::Maximum, ("maximum", Function), math::maximum, "`if x > y then x else y`, NaN if either is")
-            .partials(|at, args| choice(at, Prim::Greater, args))
+            .partials(|at, args| choice(at, &args[1], &args[0]))
             .kinks("x = y", |a| a[0] == a[1])
             .differences("|x - y| > 0.01", |a| (a[0] - a[1]).abs() > 0.01),
         binary(Prim::Minimum, ("minimum", Function), math::minimum, "`if x < y then x else y`, NaN if either is")
-            .partials(|at, args| choice(at, Prim::Less, args))
+            .partials(|at, args| choice(at, &args[0], &args[1]))
             .kinks("x = y", |a| a[0] == a[1])
             .differences("|x - y| > 0.01", |a| (a[0] - a[1]).abs() > 0.01),
         PrimInfo::new(
@@ -305,8 +305,8 @@ fn root_of_one_minus_square(at: At, x: &Term) -> Term {
     at.prim(Prim::Sqrt, [product])
 }
 
-/// The partials of `if x < y then x else y`, for a comparison.
-fn choice(at: At, comparison: Prim, args: &[Term]) -> Vec<Option<Term>> {
-    let first = || at.prim_at(comparison, [Real], args);
+/// The partials of a choice between two arguments, the first of which is taken where `lesser < greater`.
+fn choice(at: At, lesser: &Term, greater: &Term) -> Vec<Option<Term>> {
+    let first = || at.prim_at(Prim::Less, [Real], [lesser.clone(), greater.clone()]);
     vec![Some(at.if_(first(), at.real(1.0), at.real(0.0))), Some(at.if_(first(), at.real(0.0), at.real(1.0)))]
 }

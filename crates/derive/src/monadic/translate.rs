@@ -80,6 +80,28 @@ impl Block {
     }
 }
 
+/// The end of a block: its result, with the state as it is then, or a term of type `D(A) * DeltaState`.
+enum Tail {
+    Value(Term),
+    Pair(Term),
+}
+
+struct TailBlock {
+    lets: Lets,
+    tail: Tail,
+    state: Term,
+}
+
+impl TailBlock {
+    fn computation(self, at: At) -> Term {
+        let pair = match self.tail {
+            Tail::Value(value) => at.tuple([value, self.state]),
+            Tail::Pair(pair) => pair,
+        };
+        self.lets.wrap(at, pair)
+    }
+}
+
 impl Translator for Translation<'_> {
     fn linker(&self) -> &Linker {
         self.linker
@@ -132,8 +154,12 @@ impl Translation<'_> {
 
     /// The block of a term as a term of type `D(A) * DeltaState`.
     fn computation_block(&mut self, state: Term, term: &Term) -> Made<Term> {
-        let (lets, _, result) = self.inside(state, |inner| inner.computation(term))?;
-        Ok(lets.wrap(At(term.span), result))
+        Ok(self.tail_block(state, term)?.computation(At(term.span)))
+    }
+
+    fn tail_block(&mut self, state: Term, term: &Term) -> Made<TailBlock> {
+        let (lets, state, tail) = self.inside(state, |inner| inner.computation(term))?;
+        Ok(TailBlock { lets, tail, state })
     }
 
     /// `x <- pair`: takes the result and the state out of a computation.
@@ -182,7 +208,7 @@ impl Translation<'_> {
                     Some(lift) => TermKind::App(at.global(lift), self.value(argument)?),
                     None => {
                         let ty = self.ty(&self.type_of(term)?);
-                        let pair = self.computation(term)?;
+                        let pair = self.call(at, function, argument)?;
                         return Ok(self.run(at, &ty, pair));
                     }
                 },
@@ -242,18 +268,16 @@ impl Translation<'_> {
         })
     }
 
-    /// A term at the end of a block, as a term of type `D(A) * DeltaState`.
-    fn computation(&mut self, term: &Term) -> Made<Term> {
+    /// A term at the end of a block, where a call stays a tail call.
+    fn computation(&mut self, term: &Term) -> Made<Tail> {
         with_stack(|| {
             let at = At(term.span);
             if let Some(image) = constant_image(self, self.scope, term)? {
-                return Ok(at.tuple([image, self.state.clone()]));
+                return Ok(Tail::Value(image));
             }
             match &*term.kind {
                 TermKind::App(function, argument) if lifted_again(self.mode, function).is_none() => {
-                    let function = self.value(function)?;
-                    let argument = self.value(argument)?;
-                    Ok(at.apps(function, [argument, self.state.clone()]))
+                    Ok(Tail::Pair(self.call(at, function, argument)?))
                 }
                 TermKind::Let { var, scheme, bound, body } => {
                     let bound = self.value(bound)?;
@@ -267,30 +291,54 @@ impl Translation<'_> {
                 }
                 TermKind::If { condition, then, otherwise } => {
                     let condition = primal(self, condition, &Type::Bool)?;
-                    let state = self.state.clone();
-                    let then = self.computation_block(state.clone(), then)?;
-                    Ok(at.if_(condition, then, self.computation_block(state, otherwise)?))
+                    self.tails(at, &[then, otherwise], |_, mut images| {
+                        let (otherwise, then) = (images.pop(), images.pop());
+                        match (then, otherwise) {
+                            (Some(then), Some(otherwise)) => at.if_(condition, then, otherwise),
+                            _ => bug!("two branches became fewer"),
+                        }
+                    })
                 }
                 TermKind::Case { scrutinee, arms, default } => {
                     let scrutinee = self.value(scrutinee)?;
-                    let state = self.state.clone();
-                    let mut images = Vec::new();
-                    for arm in arms {
-                        let body = self.computation_block(state.clone(), &arm.body)?;
-                        images.push(self.arm(arm, body));
-                    }
-                    let default = match default {
-                        Some(default) => Some(self.computation_block(state, default)?),
-                        None => None,
-                    };
-                    Ok(at.case(scrutinee, images, default))
+                    let bodies: Vec<&Term> = arms.iter().map(|a| &a.body).chain(default).collect();
+                    self.tails(at, &bodies, |translation, mut images| {
+                        let default = default.as_ref().and_then(|_| images.pop());
+                        let arms = arms.iter().zip(images).map(|(arm, body)| translation.arm(arm, body)).collect();
+                        at.case(scrutinee, arms, default)
+                    })
                 }
-                _ => {
-                    let value = self.value(term)?;
-                    Ok(at.tuple([value, self.state.clone()]))
-                }
+                _ => Ok(Tail::Value(self.value(term)?)),
             }
         })
+    }
+
+    /// An application, as a term of type `D(A) * DeltaState`.
+    fn call(&mut self, at: At, function: &Term, argument: &Term) -> Made<Term> {
+        let function = self.value(function)?;
+        let argument = self.value(argument)?;
+        Ok(at.apps(function, [argument, self.state.clone()]))
+    }
+
+    /// Branches at the end of a block: values if none of them binds anything, else computations.
+    fn tails(&mut self, at: At, bodies: &[&Term], join: impl FnOnce(&Self, Vec<Term>) -> Term) -> Made<Tail> {
+        let before = self.state.clone();
+        let mut blocks = Vec::new();
+        for body in bodies {
+            blocks.push(self.tail_block(before.clone(), body)?);
+        }
+        let pure = |block: &TailBlock| match (&block.tail, &*before.kind) {
+            (Tail::Value(_), TermKind::Var(state, _)) => is_variable(&block.state, state),
+            _ => false,
+        };
+        if !blocks.iter().all(pure) {
+            let images = blocks.into_iter().map(|block| block.computation(at)).collect();
+            return Ok(Tail::Pair(join(self, images)));
+        }
+        let values = blocks.into_iter().map(|block| match block.tail {
+            Tail::Value(value) | Tail::Pair(value) => block.lets.wrap(at, value),
+        });
+        Ok(Tail::Value(join(self, values.collect())))
     }
 
     fn recursive(&mut self, bindings: &[(Var, gradus_core::Scheme, Term)]) -> Made<()> {
