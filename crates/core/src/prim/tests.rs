@@ -172,8 +172,7 @@ fn apply(prim: Prim, args: &[f64]) -> f64 {
         (Eval::Structural, [x, y]) => f64::from(u8::from(match prim {
             Prim::Equal => x == y,
             Prim::Less => x < y,
-            Prim::Greater => x > y,
-            Prim::GreaterEqual => x >= y,
+            Prim::LessEqual => x <= y,
             _ => panic!("{prim:?}"),
         })),
         _ => panic!("{prim:?} at {args:?}"),
