@@ -309,8 +309,10 @@ fn run_primal(
     point: &Place,
     answer: &Sexp,
 ) -> Result<Option<(u64, u64)>, String> {
+    // On a machine of its own, since the point may need the same top-level values.
+    let Some(x) = run(&prepared.linker, Kinks::Ignore, |machine| machine.eval(&point.term))? else { return Ok(None) };
     let ours = run(&prepared.linker, Kinks::Premise, |machine| {
-        let (f, x) = (machine.global(&subject.function)?, machine.eval(&point.term)?);
+        let f = machine.global(&subject.function)?;
         let before = machine.report();
         prepared.values.iter().try_for_each(|value| machine.global(value).map(drop))?;
         let value = machine.apply(f, [x])?;
