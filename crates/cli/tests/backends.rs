@@ -95,7 +95,7 @@ fn what_is_not_compiled_is_said() {
 fn a_missing_compiler_names_the_alternative() {
     let folder = Folder::new("backend-compiler");
     let ran = folder.run_where("CC", "there-is-no-such-compiler", &["eval", "0.125 * 3.0", "--backend", "c"]);
-    ran.exits(1).says("there-is-no-such-compiler").says("--backend reference");
+    ran.exits(1).says("there-is-no-such-compiler").says("--backend native");
 }
 
 #[test]
