@@ -521,6 +521,22 @@ static inline double gr_lgamma(double x) {
 static inline double gr_maximum(double x, double y) { return x > y || x != x ? x : y; }
 static inline double gr_minimum(double x, double y) { return x < y || x != x ? x : y; }
 
+/* The same where x goes from one iteration to the next and seldom changes: with a branch, which is foreseen, no iteration waits for the one before. */
+static inline __attribute__((unused)) double gr_maximum_so_far(double x, double y) {
+  if (GR_RARE(!(x > y)) && x == x) {
+    __asm__ volatile("");
+    x = y;
+  }
+  return x;
+}
+static inline __attribute__((unused)) double gr_minimum_so_far(double x, double y) {
+  if (GR_RARE(!(x < y)) && x == x) {
+    __asm__ volatile("");
+    x = y;
+  }
+  return x;
+}
+
 static inline double gr_powi(double x, int64_t k) {
   double result = 1.0, square = x;
   uint64_t rest = k < 0 ? 0 - (uint64_t)k : (uint64_t)k;

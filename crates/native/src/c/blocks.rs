@@ -6,6 +6,7 @@ use super::scalars;
 use crate::flow::*;
 use crate::ownership::Ownership;
 use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
 use gradus_source::Span;
 
 impl Emitter<'_> {
@@ -83,7 +84,10 @@ impl Emitter<'_> {
         match (&stmt.op, &stmt.binds[..]) {
             (Op::Scalar { prim, args }, [y]) => {
                 let texts: Vec<String> = args.iter().map(|a| self.atom(*a)).collect();
-                let value = scalars::expression(*prim, &texts, args);
+                let value = match prim {
+                    Prim::Maximum | Prim::Minimum if self.so_far.contains(y) => scalars::so_far(*prim, &texts),
+                    _ => scalars::expression(*prim, &texts, args),
+                };
                 self.define(*y, &value);
             }
             (Op::Copy { value } | Op::Stop { value }, [y]) => {

@@ -26,6 +26,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
         plan,
         chunk_bodies: Vec::new(),
         uses_products: false,
+        so_far: FxHashSet::default(),
         text: String::new(),
         depth: 0,
         names: FxHashMap::default(),
@@ -110,6 +111,8 @@ pub(super) struct Emitter<'a> {
     pub(super) chunk_bodies: Vec<String>,
     /// Whether matrices are multiplied.
     pub(super) uses_products: bool,
+    /// The largest or smallest numbers so far, in loops that look for them.
+    pub(super) so_far: FxHashSet<Var>,
     pub(super) text: String,
     pub(super) depth: usize,
     /// Numbers in order of appearance, so that the same program gives the same text and is found in the cache.

@@ -8,6 +8,7 @@ use crate::flow::*;
 use crate::ownership::Ownership;
 use crate::peel;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
+use gradus_core::Prim;
 use gradus_source::Span;
 use rustc_hash::FxHashMap;
 
@@ -42,7 +43,16 @@ impl Emitter<'_> {
     }
 
     /// At the start of an iteration the state gets the names that the body uses.
-    fn enter(&mut self, carried: &[(Var, Atom)], state: &[String]) -> Vec<Var> {
+    fn enter(&mut self, carried: &[(Var, Atom)], state: &[String], body: &Block) -> Vec<Var> {
+        for stmt in &body.stmts {
+            let extreme = match &stmt.op {
+                Op::Scalar { prim: Prim::Maximum | Prim::Minimum, args } => args.first().and_then(|a| a.var()),
+                _ => None,
+            };
+            if carried.iter().any(|(var, _)| Some(*var) == extreme) {
+                self.so_far.extend(&stmt.binds);
+            }
+        }
         for ((var, _), outer) in carried.iter().zip(state) {
             let (ty, name) = (self.ty(var.ty), self.name(*var));
             self.line(&format!("{ty} {name} = {outer};"));
@@ -153,7 +163,7 @@ impl Emitter<'_> {
         let run = |s: &mut Self, first: &str, last: &str| {
             s.line(&format!("for (int64_t {index} = {first}; {index} < {last}; {index}++) {{"));
             s.depth += 1;
-            let params = s.enter(&l.carried, state);
+            let params = s.enter(&l.carried, state, &l.body);
             let mut targets = [state.to_vec(), s.rows(arrays, rows, &index)].concat();
             targets
                 .extend(late.iter().flat_map(Late::buffers).map(|(_, buffer)| format!("{buffer}[{index} - {start}]")));
@@ -336,7 +346,7 @@ impl Emitter<'_> {
         self.depth += 1;
         self.line(&format!("GR_STEPS(1, {place});"));
         self.line("uint8_t go;");
-        let params = self.enter(&l.carried, &state);
+        let params = self.enter(&l.carried, &state, &l.body);
         let mut targets = vec!["go".to_string()];
         targets.extend(state);
         for array in arrays {

@@ -33,6 +33,12 @@ pub fn int(value: i64) -> String {
     }
 }
 
+/// The larger or smaller of the number so far and another one.
+pub fn so_far(prim: Prim, args: &[String]) -> String {
+    let name = if prim == Prim::Maximum { "gr_maximum_so_far" } else { "gr_minimum_so_far" };
+    format!("{name}({})", args.join(", "))
+}
+
 /// The expression of a primitive on numbers; `args` are C expressions without side effects.
 pub fn expression(prim: Prim, args: &[String], atoms: &[Atom]) -> String {
     let function = |name: &str| format!("{name}({})", args.join(", "));
