@@ -37,7 +37,6 @@ fn main() -> ExitCode {
     }
     println!("{} programs from seed {first}, {} ways each", tally.programs, ways.len());
     println!("  {} results compared, {} that the reference evaluator does not give", tally.compared, tally.failing);
-    println!("  {} results that a rounding error of the point moves as far as they are apart", tally.unstable);
     for (reason, count) in &tally.refused {
         println!("  {count} programs refused: {reason}");
     }

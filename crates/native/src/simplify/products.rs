@@ -48,7 +48,7 @@ fn of_nest(outer: &mut For, span: Span) -> Vec<Stmt> {
     let around = outer.clone();
     for stmt in &mut outer.body.stmts {
         let Op::For(middle) = &mut stmt.op else { continue };
-        if !is_long(middle) || inside.contains_atom(middle.count) {
+        if !is_long(middle) || is_among(&inside, middle.count) {
             continue;
         }
         let nest = Nest { outer: &around, middle: &middle.clone(), inside: &inside };
@@ -68,14 +68,8 @@ fn is_long(l: &For) -> bool {
     l.carried.is_empty() && !matches!(l.count, Atom::Int(n) if n < SHORT)
 }
 
-trait Holds {
-    fn contains_atom(&self, atom: Atom) -> bool;
-}
-
-impl Holds for FxHashSet<Var> {
-    fn contains_atom(&self, atom: Atom) -> bool {
-        atom.var().is_some_and(|v| self.contains(&v))
-    }
+fn is_among(vars: &FxHashSet<Var>, atom: Atom) -> bool {
+    atom.var().is_some_and(|v| vars.contains(&v))
 }
 
 /// Two loops, and all variables that they bind.
@@ -88,7 +82,7 @@ struct Nest<'a> {
 impl Nest<'_> {
     /// Takes products out of the innermost loop; `after` gets what is to stand in its place.
     fn take(&self, inner: &mut For, span: Span, found: &mut Vec<Stmt>, after: &mut Vec<Stmt>) {
-        if !is_long(inner) || self.inside.contains_atom(inner.count) || !inner.body.results.is_empty() {
+        if !is_long(inner) || is_among(self.inside, inner.count) || !inner.body.results.is_empty() {
             return;
         }
         let Some(mut checks) = self.checks(inner) else { return };
@@ -127,7 +121,7 @@ impl Nest<'_> {
         for block in [&self.outer.body, &self.middle.body, &inner.body] {
             for stmt in &block.stmts {
                 match &stmt.op {
-                    Op::Check { cond, .. } if self.inside.contains_atom(*cond) => return None,
+                    Op::Check { cond, .. } if is_among(self.inside, *cond) => return None,
                     Op::Check { .. } => checks.push(stmt.clone()),
                     // Where something else can fail, nothing is known of what comes after.
                     Op::Call { .. } | Op::While(_) => return None,
