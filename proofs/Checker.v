@@ -26,8 +26,12 @@ Proof.
   intros G t e e' H. pose proof (infer_erase e) as E. rewrite H, infer_erase in E. injection E as E.
   symmetry. exact (inj_pair2_eq_dec _ ty_dec _ _ _ _ E).
 Qed.
+(* by the comparison that extraction knows, not one by one *)
+Definition nat_dec (a b : nat) : {a = b} + {a <> b} :=
+  (if Nat.eqb a b as c return Nat.eqb a b = c -> {a = b} + {a <> b}
+   then fun H => left (proj1 (Nat.eqb_eq a b) H) else fun H => right (proj1 (Nat.eqb_neq a b) H)) eq_refl.
 Definition raw_dec : forall a b : raw, {a = b} + {a <> b}.
-Proof. decide equality; try apply ty_dec; try apply Z.eq_dec; decide equality. Defined.
+Proof. decide equality; try apply ty_dec; try apply Z.eq_dec; try apply nat_dec; decide equality. Defined.
 
 (* ---- pieces of instances ------------------------------------------------------------------- *)
 Record instance (G : list ty) : Type := Instance { at_type : ty; left_side : tm G at_type; right_side : tm G at_type; holds : rule left_side right_side }.

@@ -168,28 +168,80 @@ Definition calm {G t} (e : tm G t) : bool :=
   | treal a => value a
   | _ => false
   end.
-Definition names G : Type := list {c : ty & (tm G c * mem c G)%type}.
-Definition below {G} (a : ty) (k : names G) : names (a :: G) := map (fun n => match n with existT _ c (z, m) => existT _ c (wk a z, Pop m) end) k.
-Fixpoint find {G a} (x : tm G a) (k : names G) : option (mem a G) :=
+(* the text of a step, with its variables numbered from the outside, so that it stays the same under more binders: only a hint where to look *)
+Fixpoint outward (n d : nat) (g : raw) : raw :=
+  match g with
+  | Rvar i => if i <? d then Rvar i else Rvar (d + (n - (i - d)))
+  | Runit | Rint _ | Rnil _ | Rlit _ _ => g
+  | Rlam a b => Rlam a (outward n (S d) b)
+  | Rapp a b => Rapp (outward n d a) (outward n d b)
+  | Rlet a b => Rlet (outward n d a) (outward n (S d) b)
+  | Rfix a b e => Rfix a b (outward n (S (S d)) e)
+  | Rcase a b c => Rcase (outward n d a) (outward n (S d) b) (outward n (S d) c)
+  | Rfst a => Rfst (outward n d a)
+  | Rsnd a => Rsnd (outward n d a)
+  | Rinl t a => Rinl t (outward n d a)
+  | Rinr t a => Rinr t (outward n d a)
+  | Rlen a => Rlen (outward n d a)
+  | Runnode a => Runnode (outward n d a)
+  | Rpair a b => Rpair (outward n d a) (outward n d b)
+  | Rget a b => Rget (outward n d a) (outward n d b)
+  | Rcons a b => Rcons (outward n d a) (outward n d b)
+  | Rsnoc a b => Rsnoc (outward n d a) (outward n d b)
+  | Rnode a b => Rnode (outward n d a) (outward n d b)
+  | Rzip a b => Rzip (outward n d a) (outward n d b)
+  | Rgather a b => Rgather (outward n d a) (outward n d b)
+  | Rintop o a b => Rintop o (outward n d a) (outward n d b)
+  | Rintcmp c a b => Rintcmp c (outward n d a) (outward n d b)
+  | Rset a b c => Rset (outward n d a) (outward n d b) (outward n d c)
+  | Rloop a b c => Rloop (outward n d a) (outward n d b) (outward n (S (S d)) c)
+  | Rbuild a b => Rbuild (outward n d a) (outward n (S d) b)
+  | Rmap b a => Rmap (outward n (S d) b) (outward n d a)
+  | Rfold b z a => Rfold (outward n (S (S d)) b) (outward n d z) (outward n d a)
+  | Rprim1 p a => Rprim1 p (outward n d a)
+  | Rprim2 p a b => Rprim2 p (outward n d a) (outward n d b)
+  | Rprimi p a b => Rprimi p (outward n d a) (outward n d b)
+  | Rcmp c a b => Rcmp c (outward n d a) (outward n d b)
+  | Rround k a => Rround k (outward n d a)
+  | Rreal a => Rreal (outward n d a)
+  | Rsum a => Rsum (outward n d a)
+  | Rdot a b => Rdot (outward n d a) (outward n d b)
+  end.
+(* the steps so far: hint, text, name *)
+Definition names G : Type := list {c : ty & (raw * (unit -> tm G c) * mem c G)%type}.
+Definition below {G} (a : ty) (k : names G) : names (a :: G) :=
+  map (fun n => match n with existT _ c (h, z, m) => existT _ c (h, (fun u => wk a (z u)), Pop m) end) k.
+Fixpoint find {G a} (h : raw) (x : tm G a) (k : names G) : option (mem a G) :=
   match k with
   | nil => None
-  | existT _ c (z, m) :: k =>
-      match ty_dec c a with
-      | left H => if raw_dec (erase z) (erase x) then Some (match H in _ = a return mem a G with eq_refl => m end) else find x k
-      | right _ => find x k
-      end
+  | existT _ c (h', z, m) :: k =>
+      if raw_dec h' h then
+        match ty_dec c a with
+        | left H => if raw_dec (erase (z tt)) (erase x) then Some (match H in _ = a return mem a G with eq_refl => m end) else find h x k
+        | right _ => find h x k
+        end
+      else find h x k
   end.
-Fixpoint share (fuel : nat) {G t} (e : tm G t) : names G -> tm G t :=
+(* What is done again has the same result; all that comes later uses the first one. The step itself stays where it can meet a kink.
+   r: what stands now for the variables of the rest. *)
+Definition onto {G H a} (m : mem a H) (r : ren G H) : ren (a :: G) H := fun t n =>
+  match n in mem _ G' return match G' with nil => unit | a :: G => mem a H -> ren G H -> mem t H end with
+  | Top => fun m _ => m
+  | Pop n => fun _ r => r _ n
+  end m r.
+Fixpoint share (fuel : nat) {G H t} (e : tm G t) : names H -> ren G H -> tm H t :=
   match fuel with
-  | O => fun _ => e
+  | O => fun _ r => rn e r
   | S fuel =>
-      match e in tm G t return names G -> tm G t with
-      | @tlet G a _ x y => fun k =>
-          match (if calm x then find x k else None) with
-          | Some m => share fuel (sb y (one (tvar m))) k
-          | None => tlet x (share fuel y (if calm x then existT _ a (wk a x, Top) :: below a k else below a k))
+      match e in tm G t return names H -> ren G H -> tm H t with
+      | @tlet G a _ x y => fun k r =>
+          let x := rn x r in
+          let h := outward (length H) 0 (erase x) in
+          match find h x k with
+          | Some m => if calm x then share fuel y k (onto m r) else tlet x (share fuel y (below a k) (onto (Pop m) (fun t n => Pop (r t n))))
+          | None => tlet x (share fuel y (existT _ a (h, (fun _ => wk a x), Top) :: below a k) (up r))
           end
-      | e => fun _ => e
+      | e => fun _ r => rn e r
       end
   end.
 
@@ -222,7 +274,7 @@ Fixpoint inside (f : rewriting) {G t} (e : tm G t) : tm G t :=
   | tdot a b => tdot (inside f a) (inside f b)
   end.
 Fixpoint normal (fuel depth : nat) {G t} (e : tm G t) : tm G t :=
-  match depth with O => e | S depth => inside (fun G t e => normal fuel depth e) (share fuel (andthen (block fuel e etas) (fun _ _ v => v)) nil) end.
+  match depth with O => e | S depth => inside (fun G t e => normal fuel depth e) (share fuel (andthen (block fuel e etas) (fun _ _ v => v)) nil (fun _ m => m)) end.
 
 (* ---- steps in the order of another text ------------------------------------------------------------------- *)
 Definition lower_one {G} (s : ty) : Activity.pren (s :: G) G := fun t m =>
@@ -671,16 +723,17 @@ Lemma sim_sym_run : forall t m m', same_run (same t) m' m -> same_run (same t) m
 Proof. intros t m m'. apply run_sym, same_sym. Qed.
 (* sharing *)
 Definition known {G} (k : names G) (r : env X G) : Prop :=
-  Forall (fun n => match n with existT _ c (z, m) => exists i, evX z r = Some (look m r, i, 0) end) k.
+  Forall (fun n => match n with existT _ c (_, z, m) => exists i j, evX (z tt) r = Some (look m r, i, j) end) k.
 Lemma known_below : forall G a (k : names G) r (x : den X a), known k r -> @known (a :: G) (below a k) (x, r).
 Proof.
-  intros G a k r x H. induction H as [|[c [z m]] k (i & Hi) H IH]; constructor; auto. exists i. rewrite wk_ok. exact Hi.
+  intros G a k r x H. induction H as [|[c [[h z] m]] k (i & j & Hi) H IH]; constructor; auto. exists i, j. rewrite wk_ok. exact Hi.
 Qed.
-Lemma find_ok : forall G a (x : tm G a) (k : names G) r m, known k r -> find x k = Some m -> exists i, evX x r = Some (look m r, i, 0).
+Lemma find_ok : forall G a h (x : tm G a) (k : names G) r m, known k r -> find h x k = Some m -> exists i j, evX x r = Some (look m r, i, j).
 Proof.
-  intros G a x k r m H. induction H as [|[c [z w]] k (i & Hi) H IH]; cbn [find]; [discriminate|].
-  destruct (ty_dec c a) as [E|]; [|exact IH]. destruct E. destruct (raw_dec (erase z) (erase x)) as [E|]; [|exact IH].
-  intros Hm. inversion Hm; subst. apply erase_inj in E. subst z. eauto.
+  intros G a h x k r m H. induction H as [|[c [[h' z] w]] k (i & j & Hi) H IH]; cbn [find]; [discriminate|].
+  destruct (raw_dec h' h); [|exact IH].
+  destruct (ty_dec c a) as [E|]; [|exact IH]. destruct E. destruct (raw_dec (erase (z tt)) (erase x)) as [E|]; [|exact IH].
+  intros Hm. inversion Hm; subst. apply erase_inj in E. rewrite E in Hi. eauto.
 Qed.
 Lemma steady_ok : forall a b c (o : op2 a b c) x y z n k, steady o = true -> op2v X o x y = Some (z, n, k) -> k = 0.
 Proof.
@@ -698,25 +751,38 @@ Proof.
 Qed.
 Lemma run_exact : forall t m m' m'', same_run (same t) m m' -> same_run eq m' m'' -> same_run (same t) m m''.
 Proof. intros t. apply run_trans. intros x y z H <-. exact H. Qed.
-Lemma share_ok : forall n G t (e : tm G t) k r, known k r -> same_run eq (evX (share n e k) r) (evX e r).
+Lemma onto_ok : forall G H a (m : mem a H) (r : ren G H) (g : env X G) (h : env X H), @rok X G H r g h -> @rok X (a :: G) H (onto m r) (look m h, g) h.
 Proof.
-  induction n as [|n IH]; intros G t e k r Hk; cbn [share]; [apply s_eq|]. destruct e; try apply s_eq.
-  destruct (if calm e1 then find e1 k else None) as [m|] eqn:Em.
-  - destruct (calm e1); [|discriminate Em]. destruct (find_ok _ Hk Em) as (i & Ei). eapply run_trans with (P := eq) (Q := eq); [intros; congruence|apply IH, Hk|].
-    rewrite (@sb_ok X O fuel _ _ e2 _ (one (tvar m)) (look m r, r) r) by (apply one_ok; reflexivity).
-    cbn [ev]. rewrite Ei. cbn [bind]. apply s_right. destruct (evX e2 (look m r, r)) as [[[y j] l]|]; cbn; auto.
-  - cbn [ev]. apply s_tick. destruct (evX e1 r) as [[[x i] j]|] eqn:Ex; cbn [bind]; [|exact I].
-    assert (same_run eq (evX (share n e2 (if calm e1 then existT _ a (wk a e1, Top) :: below a k else below a k)) ((x, r) : env X (a :: G))) (evX e2 ((x, r) : env X (a :: G)))) as Q.
-    { apply IH. pose proof (@known_below G a k r x Hk) as Hb. destruct (calm e1) eqn:Hc; [|exact Hb]. constructor; [|exact Hb].
-      rewrite (calm_ok _ _ Hc Ex) in Ex. exists i. rewrite wk_ok. exact Ex. }
-    destruct (evX (share n e2 _) _) as [[[u p] q]|], (evX e2 _) as [[[v p'] q']|]; cbn in *; try contradiction; auto. destruct Q as [-> ->]. auto.
+  intros G H a m r g h Hr t n. revert m. apply (mem_inv (fun u n => forall m : mem u H, look (onto m r n) h = @look X _ (u :: G) n (look m h, g))).
+  - intros n0 u m. apply Hr.
+  - reflexivity.
+Qed.
+Lemma share_ok : forall n G t (e : tm G t) H k (r : ren G H) g h, @rok X G H r g h -> known k h -> same_run eq (evX (share n e k r) h) (evX e g).
+Proof.
+  induction n as [|n IH]; intros G t e H k r g h Hr Hk; cbn [share]; [rewrite (@rn_ok X O fuel _ _ e _ r g h Hr); apply s_eq|].
+  destruct e; try (rewrite (@rn_ok X O fuel _ _ _ _ r g h Hr); apply s_eq).
+  pose proof (@rn_ok X O fuel _ _ e1 _ r g h Hr) as E1. set (x := rn e1 r) in *. cbv zeta.
+  destruct (find _ x k) as [m|] eqn:Em.
+  - destruct (find_ok _ _ Hk Em) as (i & j & Ei). pose proof Ei as Ex. rewrite E1 in Ex. destruct (calm x) eqn:Hc.
+    + pose proof (calm_ok _ _ Hc Ei) as ->. eapply run_trans with (P := eq) (Q := eq); [intros; congruence|exact (IH _ _ e2 _ k _ _ _ (@onto_ok _ _ a m r g h Hr) Hk)|].
+      cbn [ev]. rewrite Ex. cbn [bind]. apply s_right. destruct (evX e2 (look m h, g)) as [[[y p] l]|]; cbn; auto.
+    + cbn [ev]. rewrite Ei, Ex. cbn [bind]. apply s_tick.
+      assert (@rok X (a :: G) (a :: H) (onto (Pop m) (fun t n => Pop (r t n))) (look m h, g) (look m h, h)) as Hr'
+        by exact (@onto_ok G (a :: H) a (Pop m) (fun t n => Pop (r t n)) g (look m h, h) Hr).
+      pose proof (IH _ _ e2 _ _ _ _ _ Hr' (@known_below H a k h (look m h) Hk)) as Q.
+      destruct (evX (share n _ _ _) _) as [[[u p] q]|], (evX e2 _) as [[[v p'] q']|]; cbn in *; try contradiction; auto. destruct Q as [-> ->]. auto.
+  - cbn [ev]. rewrite E1. apply s_tick. destruct (evX e1 g) as [[[y i] j]|] eqn:Ex; cbn [bind]; [|exact I].
+    match goal with |- context [share n e2 ?k' _] =>
+      assert (same_run eq (evX (share n e2 k' (up r)) ((y, h) : env X (a :: H))) (evX e2 ((y, g) : env X (a :: G)))) as Q end.
+    { apply IH; [apply (@up_ok X), Hr|]. constructor; [|apply known_below, Hk]. exists i, j. rewrite wk_ok, E1. reflexivity. }
+    destruct (evX (share n e2 _ _) _) as [[[u p] q]|], (evX e2 _) as [[[v p'] q']|]; cbn in *; try contradiction; auto. destruct Q as [-> ->]. auto.
 Qed.
 Theorem normal_ok : forall n depth, keeps (@normal n depth).
 Proof.
   intros n. induction depth as [|depth IH]; intros G t e; change (sim (normal n depth e) e) || idtac; cbn [normal]; [apply sim_refl|].
   eapply sim_trans; [exact (@inside_ok (fun G t e => normal n depth e) IH _ _ _)|].
   eapply sim_trans with (e2 := andthen (block n e etas) (fun _ _ v => v)).
-  - intros r r' Hr. apply sim_sym_run. eapply run_exact; [apply same_ev, env_sym, Hr|]. apply run_sym with (P := eq); [intros; congruence|]. apply share_ok. constructor.
+  - intros r r' Hr. apply sim_sym_run. eapply run_exact; [apply same_ev, env_sym, Hr|]. apply run_sym with (P := eq); [intros; congruence|]. apply share_ok; [intros u m; reflexivity|constructor].
   - intros r r' Hr. pose proof (@env_self X _ _ _ Hr) as Hg.
     replace (evX e r) with (bind (evX e r) ret) by (destruct (evX e r) as [[[x i] j]|]; cbn; [now rewrite !Nat.add_0_r|reflexivity]).
     apply andthen_ok; [exact Hg|apply block_ok; [exact Hg|now apply stands_etas]|]. intros H rho v r1 x y m Hr1 Hg1 E Hx. rewrite E. split; [exact Hx|reflexivity].

@@ -254,7 +254,7 @@ let answer = function
        if agree enough g t theirs ours then A "yes"
        else
          let guide = erase g t (normal enough enough g t theirs) in
-         L [A "no"; wtm (erase g t theirs); wtm guide; wtm (erase g t (align enough guide g t (normal enough enough g t ours)))]
+         L [A "no"; wtm guide; wtm (erase g t (align enough guide g t (normal enough enough g t ours)))]
      | _ -> raise (Bad "another type"))
   | L [A "eval"; fuel; g; vs; e] ->
     let g = types g in let (t, e) = elab g e in

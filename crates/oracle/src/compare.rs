@@ -1,16 +1,14 @@
 //! The comparison of one program on both sides.
 
-use crate::graph::Graphs;
 use crate::process::Oracle;
 use crate::tangent::Tangent;
 use crate::translate::Translator;
 use crate::types::{ty, Outside};
 use crate::values::{same, same_delta, write};
-use crate::wire::{Sexp, Ty, Wire};
+use crate::wire::{Sexp, Wire};
 use gradus_core::build::At;
 use gradus_core::proved::contents;
-use gradus_core::traverse::{for_each_child, with_stack};
-use gradus_core::{Body, Definitions, Global, Lambda, Mode, Prim, Program, Term, TermKind, Type};
+use gradus_core::{Definitions, Global, Lambda, Mode, Program, Term, TermKind, Type};
 use gradus_derive::{Linker, Settings};
 use gradus_generate::{Data, Generated};
 use gradus_reference::{Kinks, Machine, Options, RuntimeError, Value};
@@ -39,10 +37,6 @@ pub enum Outcome {
         forward: u64,
         kinks: u64,
         entries: usize,
-        /// Whether the monadic texts were left out, because of `iterate`.
-        iterates: bool,
-        /// How many of the two derivatives are the same only by their graphs.
-        by_graph: usize,
     },
     Outside(String),
     TooLarge,
@@ -83,12 +77,7 @@ impl From<&Generated> for Subject {
 struct Prepared {
     linker: Linker,
     lines: Vec<String>,
-    /// Our derivatives, with the types of their arguments.
-    forward: (Wire, Ty),
-    monadic: (Wire, Ty),
     tangent: Tangent,
-    /// Whether `iterate` is somewhere in the program.
-    iterates: bool,
     /// Top-level values: bound by `let` around the program there, computed before it here.
     values: Vec<Global>,
     /// Whether there are data among them.
@@ -140,21 +129,15 @@ fn prepare(subject: &Subject) -> Result<Prepared, Outside> {
     let mut context = String::from("(");
     ty(&linker, &source.ty)?.write(&mut context);
     context.push(')');
-    let image = |mode| -> Result<(Wire, Ty), Outside> {
-        let global = Global::Derived { mode, of: Arc::new(subject.function.clone()) };
-        let lambda = lambda_of(&linker, &global)?;
-        let wire = Translator::closed(&linker, &At::default().global(global))?;
-        Ok((wire, ty(&linker, &lambda.ty)?))
-    };
-    let (forward, monadic) = (image(Mode::Forward)?, image(Mode::Monadic)?);
-    let derived = Global::Derived { mode: Mode::Forward, of: Arc::new(subject.function.clone()) };
-    let tangent = Tangent::new(&linker, derived.clone(), &*lambda_of(&linker, &derived)?)?;
-    let agree = |mode: &str, (ours, _): &(Wire, Ty)| {
+    let derived = |mode| Global::Derived { mode, of: Arc::new(subject.function.clone()) };
+    let tangent = Tangent::new(&linker, derived(Mode::Forward), &*lambda_of(&linker, &derived(Mode::Forward))?)?;
+    let agree = |name: &str, mode| -> Result<String, Outside> {
+        let ours = Translator::closed(&linker, &At::default().global(derived(mode)))?;
         let mut applied = String::new();
-        Wire::op("app", [ours.clone(), Wire::Var(0)]).write(&mut applied);
-        format!("(agree {mode} {context} {text} {applied})")
+        Wire::op("app", [ours, Wire::Var(0)]).write(&mut applied);
+        Ok(format!("(agree {name} {context} {text} {applied})"))
     };
-    let mut lines = vec![agree("forward", &forward), agree("monadic", &monadic)];
+    let mut lines = vec![agree("forward", Mode::Forward)?, agree("monadic", Mode::Monadic)?];
     for point in &subject.points {
         let mut value = String::new();
         write(&linker, &subject.input, &point.data, &mut value);
@@ -163,14 +146,10 @@ fn prepare(subject: &Subject) -> Result<Prepared, Outside> {
         lines.push(format!("(tape {fuel} {context} ({value}) {text})"));
         lines.push(tangent.line(&linker, &point.data, fuel));
     }
-    let iterates = subject.program.defs.values().any(|def| match &def.body {
-        Body::Term(term) => iterates(term),
-        Body::Data { .. } => false,
-    });
     let scalar =
         |value: &Global| linker.definition(value).is_ok_and(|found| matches!(found.ty, Type::Real | Type::Int));
     let lifts = !values.iter().all(scalar);
-    Ok(Prepared { linker, lines, forward, monadic, tangent, iterates, values, lifts })
+    Ok(Prepared { linker, lines, tangent, values, lifts })
 }
 
 /// The top-level values that a function needs and that are no functions, each after those that it needs.
@@ -188,29 +167,14 @@ fn values(linker: &Linker, function: &Global) -> Result<Vec<Global>, Outside> {
     Ok(values.into_iter().map(|(_, global)| global).collect())
 }
 
-fn iterates(term: &Term) -> bool {
-    let mut found = matches!(&*term.kind, TermKind::Prim { prim: Prim::Iterate, .. });
-    with_stack(|| for_each_child(term, &mut |child| found = found || iterates(child)));
-    found
-}
-
 fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Outcome, String> {
     if let Some(error) = answers.iter().find(|a| matches!(a.list(), Some([e, _]) if e.atom() == Some("error"))) {
         return Err(format!("the oracle answers {error:?}"));
     }
-    let mut by_graph = 0;
-    for (name, answer, ours, state) in [
-        ("forward", &answers[0], &prepared.forward, None),
-        ("monadic", &answers[1], &prepared.monadic, Some(Ty::state())),
-    ] {
-        // Recursion there, a loop with the state of the tape here; text there, data that are lifted here. The tapes are compared.
-        if (name == "monadic" && prepared.iterates) || prepared.lifts {
-            continue;
-        }
-        match same_text(name, answer, ours, state)? {
-            Text::Same => {}
-            Text::SameGraph => by_graph += 1,
-            Text::TooLarge => return Ok(Outcome::TooLarge),
+    for (name, answer) in ["forward", "monadic"].into_iter().zip(answers) {
+        // Text there, data that are lifted here. The tapes are compared.
+        if !prepared.lifts {
+            same_text(name, answer)?;
         }
     }
     let mut total = (0, 0, 0, 0);
@@ -237,34 +201,20 @@ fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Out
         total = (total.0 + steps, total.1 + forward, total.2 + kinks, total.3 + entries);
     }
     let (steps, forward, kinks, entries) = total;
-    let (points, iterates) = (subject.points.len(), prepared.iterates);
-    Ok(Outcome::Same { points, steps, forward, kinks, entries, iterates, by_graph })
+    Ok(Outcome::Same { points: subject.points.len(), steps, forward, kinks, entries })
 }
 
-/// How two texts of a derivative were found to be the same.
-enum Text {
-    /// By the comparison of `proofs/Normal.v`.
-    Same,
-    /// By their graphs, of which nothing is proved: steps that are done twice and in another order can be beyond the proved comparison.
-    SameGraph,
-    TooLarge,
-}
-
-fn same_text(name: &str, answer: &Sexp, (ours, input): &(Wire, Ty), state: Option<Ty>) -> Result<Text, String> {
-    let (theirs, a, b) = match answer {
-        Sexp::Atom(yes) if yes == "yes" => return Ok(Text::Same),
-        Sexp::List(parts) if parts.len() == 4 => (&parts[1], &parts[2], &parts[3]),
-        _ => return Err(format!("no comparison: {answer:?}")),
-    };
-    let theirs = theirs.term().ok_or_else(|| format!("no term: {theirs:?}"))?;
-    let input = [input.clone()];
-    let state: Vec<Ty> = state.into_iter().collect();
-    let all = [&input[..], &state[..]].concat();
-    let mut graphs = Graphs::default();
-    match (graphs.of(&theirs, &input, &state), graphs.of(ours, &[], &all)) {
-        (Ok(theirs), Ok(ours)) if theirs == ours => Ok(Text::SameGraph),
-        (Ok(_), Ok(_)) => Err(format!("the {name} derivative differs\n  proofs: {}\n  code:   {}", a.text(), b.text())),
-        _ => Ok(Text::TooLarge),
+/// The answer of the comparison of `proofs/Normal.v`.
+fn same_text(name: &str, answer: &Sexp) -> Result<(), String> {
+    match answer {
+        Sexp::Atom(yes) if yes == "yes" => Ok(()),
+        Sexp::List(parts) => match &parts[..] {
+            [_, theirs, ours] => {
+                Err(format!("the {name} derivative differs\n  proofs: {}\n  code:   {}", theirs.text(), ours.text()))
+            }
+            _ => Err(format!("no comparison: {answer:?}")),
+        },
+        Sexp::Atom(_) => Err(format!("no comparison: {answer:?}")),
     }
 }
 

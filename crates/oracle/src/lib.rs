@@ -2,7 +2,7 @@
 //! `proofs/` and through ours, and must come out the same.
 //!
 //! 1. The derivatives as *text*: our `forward` and `monadic` of a program, and the extracted ones, are the same by the proved comparison of
-//!    `proofs/Normal.v`; the few that are beyond it have the same [`graph`].
+//!    `proofs/Normal.v`.
 //! 2. *Runs*: the primal value bit for bit; the number of steps and of kinks met, exactly; the tape of the monadic run entry for entry, with
 //!    its coefficients bit for bit; value and steps of our forward derivative ([`tangent`]).
 //! 3. *Derivations* of the optimiser: each step by a proved rule is replayed by the extracted checker ([`derivations`]).
@@ -13,7 +13,6 @@
 pub mod compare;
 pub mod derivations;
 pub mod elementary;
-pub mod graph;
 pub mod process;
 pub mod tangent;
 pub mod translate;

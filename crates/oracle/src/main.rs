@@ -40,7 +40,7 @@ fn run(count: u64, first: u64) -> std::io::Result<ExitCode> {
     let proofs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proofs");
     let path = link(&proofs, &folder.join("libgradus_oracle.a"), &folder.join("gradus-oracle-extracted"))?;
     let mut oracle = Oracle::start(&path)?;
-    let options = |seed: u64| Options { features: features(seed), rough: seed % 2 == 1, ..Options::default() };
+    let options = |seed: u64| Options { features: features(), rough: seed % 2 == 1, ..Options::default() };
     let mut tally = Tally::default();
     compare_written(&mut oracle, &mut tally)?;
     let mut seed = first;
@@ -93,14 +93,10 @@ fn smallest(oracle: &mut Oracle, program: &Generated, fault: Fault) -> std::io::
     }
 }
 
-/// What the proved language has. `iterate` only in some, since then less is compared.
-fn features(seed: u64) -> Features {
+/// What the proved language has.
+fn features() -> Features {
     let without = [Feature::NestedDerivatives, Feature::VectorSpace, Feature::Checkpoints, Feature::Rules];
-    let features = without.into_iter().fold(Features::all(), Features::without);
-    match seed % 3 {
-        0 => features,
-        _ => features.without(Feature::Iteration),
-    }
+    without.into_iter().fold(Features::all(), Features::without)
 }
 
 #[derive(Default)]
@@ -112,8 +108,6 @@ struct Tally {
     forward: u64,
     kinks: u64,
     entries: usize,
-    iterate: usize,
-    by_graph: usize,
     too_large: usize,
     faults: usize,
     outside: BTreeMap<String, usize>,
@@ -123,15 +117,13 @@ struct Tally {
 impl Tally {
     fn add(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Same { points, steps, forward, kinks, entries, iterates, by_graph } => {
+            Outcome::Same { points, steps, forward, kinks, entries } => {
                 self.same += 1;
-                self.by_graph += by_graph;
                 self.points += points;
                 self.steps += steps;
                 self.forward += forward;
                 self.kinks += kinks;
                 self.entries += entries;
-                self.iterate += usize::from(iterates);
             }
             Outcome::Outside(what) => *self.outside.entry(what).or_default() += 1,
             Outcome::TooLarge => self.too_large += 1,
@@ -141,10 +133,8 @@ impl Tally {
 
     fn report(&self, first: u64) {
         println!("{} programs from seed {first} on: the same derivatives, runs and tapes", self.same);
-        println!("  {} of {} derivatives are the same by their graphs alone", self.by_graph, 2 * self.same);
         let Tally { points, steps, forward, kinks, entries, .. } = self;
         println!("  {points} points, {steps} steps, {kinks} kinks, {forward} steps of forward derivatives, {entries} tape entries");
-        println!("  {} with `iterate`: the same but for the text of their monadic derivatives", self.iterate);
         println!("  {} too large to be compared", self.too_large);
         for (what, count) in &self.outside {
             println!("  {count} outside the proved language: {what}");

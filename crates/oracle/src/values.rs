@@ -172,9 +172,9 @@ fn same_variant(
         && below.iter().zip(subtrees).all(|(v, a)| same(definitions, ty, v, a, dual))
 }
 
-/// A value of the type `Delta` of `derive`: Zero, Scale, Add, Var. The code does not scale by the literal 1.
+/// A value of the type `Delta` of `derive`: Zero, Scale, Add, Var.
 pub fn same_delta(value: &Value, answer: &Sexp) -> bool {
-    with_stack(|| match (unscaled(value), unscaled_answer(answer)) {
+    with_stack(|| match (value, answer) {
         (Value::Node(0, parts), Sexp::Atom(name)) => parts.is_empty() && name == "zero",
         (Value::Node(tag, parts), Sexp::List(answers)) => match (tag, &parts[..], &answers[..]) {
             (1, [Value::Real(x), u], [name, y, v]) if name.atom() == Some("scale") => {
@@ -188,24 +188,6 @@ pub fn same_delta(value: &Value, answer: &Sexp) -> bool {
         },
         _ => false,
     })
-}
-
-/// u of `Scale 1 u`
-fn unscaled(value: &Value) -> &Value {
-    match value {
-        Value::Node(1, parts) => match &parts[..] {
-            [Value::Real(1.0), u] => u,
-            _ => value,
-        },
-        _ => value,
-    }
-}
-
-fn unscaled_answer(answer: &Sexp) -> &Sexp {
-    match answer.list() {
-        Some([name, y, v]) if name.atom() == Some("scale") && y.atom().and_then(read_real) == Some(1.0) => v,
-        _ => answer,
-    }
 }
 
 fn same_real(x: f64, y: f64) -> bool {

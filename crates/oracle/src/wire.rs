@@ -48,11 +48,6 @@ impl Ty {
         Ty::tree(Ty::sum(Ty::Unit, Ty::sum(Ty::Real, Ty::sum(Ty::Unit, Ty::sum(Ty::Int, Ty::Int)))))
     }
 
-    /// `TS` of `proofs/Monadic.v`.
-    pub fn state() -> Ty {
-        Ty::prod(Ty::Int, Ty::array(Ty::prod(Ty::Int, Ty::delta())))
-    }
-
     pub fn write(&self, out: &mut String) {
         match self {
             Ty::Real => out.push('R'),
@@ -81,7 +76,7 @@ fn write_two(out: &mut String, name: &str, parts: &(Ty, Ty)) {
     out.push(')');
 }
 
-/// A term, with de Bruijn indices. Binders: `Lam`, `Build`, `Map` and each arm of `Case` bind 0; `Let` binds 0 in its second part;
+/// A term, with de Bruijn indices. Binders: `Lam`, `Build` and each arm of `Case` bind 0; `Let` binds 0 in its second part;
 /// `Fix` binds its argument 0 and itself 1; `Loop` the accumulator 0 and the index 1; `Fold` the element 0 and the accumulator 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wire {
@@ -101,79 +96,11 @@ pub enum Wire {
     Loop(Box<Wire>, Box<Wire>, Box<Wire>),
     /// size, body
     Build(Box<Wire>, Box<Wire>),
-    /// body, array
-    Map(Box<Wire>, Box<Wire>),
     /// body, start, array
     Fold(Box<Wire>, Box<Wire>, Box<Wire>),
     /// Everything that binds nothing, by its name.
     Op(&'static str, Vec<Wire>),
 }
-
-/// The names of [`Wire::Op`], with the number of their arguments.
-pub const OPS: [(&str, usize); 62] = [
-    ("app", 2),
-    ("unit", 0),
-    ("pair", 2),
-    ("fst", 1),
-    ("snd", 1),
-    ("get", 2),
-    ("len", 1),
-    ("set", 3),
-    ("cons", 2),
-    ("snoc", 2),
-    ("zip", 2),
-    ("gather", 2),
-    ("node", 2),
-    ("unnode", 1),
-    ("neg", 1),
-    ("exp", 1),
-    ("log", 1),
-    ("sqrt", 1),
-    ("sin", 1),
-    ("cos", 1),
-    ("tan", 1),
-    ("asin", 1),
-    ("acos", 1),
-    ("atan", 1),
-    ("sinh", 1),
-    ("cosh", 1),
-    ("tanh", 1),
-    ("log1p", 1),
-    ("expm1", 1),
-    ("abs", 1),
-    ("add", 2),
-    ("sub", 2),
-    ("mul", 2),
-    ("div", 2),
-    ("pow", 2),
-    ("atan2", 2),
-    ("max", 2),
-    ("min", 2),
-    ("erf", 1),
-    ("lgamma", 1),
-    ("powi", 2),
-    ("polygamma", 2),
-    ("real", 1),
-    ("sum", 1),
-    ("dot", 2),
-    ("lt", 2),
-    ("le", 2),
-    ("eq", 2),
-    ("floor", 1),
-    ("round", 1),
-    ("truncate", 1),
-    ("iadd", 2),
-    ("isub", 2),
-    ("imul", 2),
-    ("idiv", 2),
-    ("imod", 2),
-    ("imax", 2),
-    ("imin", 2),
-    ("ipow", 2),
-    ("ilt", 2),
-    ("ile", 2),
-    ("ieq", 2),
-];
 
 impl Wire {
     pub fn op(name: &'static str, args: impl Into<Vec<Wire>>) -> Wire {
@@ -212,7 +139,6 @@ impl Wire {
             Wire::Case(s, l, r) => write_all(out, "case", &[s, l, r]),
             Wire::Loop(n, z, b) => write_all(out, "loop", &[n, z, b]),
             Wire::Build(n, b) => write_all(out, "build", &[n, b]),
-            Wire::Map(b, a) => write_all(out, "map", &[b, a]),
             Wire::Fold(b, z, a) => write_all(out, "fold", &[b, z, a]),
             Wire::Op(name, args) => write_all(out, name, &args.iter().collect::<Vec<_>>()),
         })
@@ -322,58 +248,5 @@ impl Sexp {
             Sexp::List(l) => Some(l),
             Sexp::Atom(_) => None,
         }
-    }
-
-    fn number<N: std::str::FromStr>(&self) -> Option<N> {
-        self.atom()?.parse().ok()
-    }
-
-    pub fn ty(&self) -> Option<Ty> {
-        match self {
-            Sexp::Atom(a) => match a.as_str() {
-                "R" => Some(Ty::Real),
-                "U" => Some(Ty::Unit),
-                "I" => Some(Ty::Int),
-                _ => None,
-            },
-            Sexp::List(l) => match (l.first()?.atom()?, &l[1..]) {
-                ("*", [a, b]) => Some(Ty::prod(a.ty()?, b.ty()?)),
-                ("+", [a, b]) => Some(Ty::sum(a.ty()?, b.ty()?)),
-                ("->", [a, b]) => Some(Ty::fun(a.ty()?, b.ty()?)),
-                ("arr", [a]) => Some(Ty::array(a.ty()?)),
-                ("tree", [a]) => Some(Ty::tree(a.ty()?)),
-                _ => None,
-            },
-        }
-    }
-
-    pub fn term(&self) -> Option<Wire> {
-        with_stack(|| {
-            let l = self.list()?;
-            let boxed = |s: &Sexp| s.term().map(Box::new);
-            Some(match (l.first()?.atom()?, &l[1..]) {
-                ("v", [i]) => Wire::Var(i.number()?),
-                ("int", [z]) => Wire::Int(z.number()?),
-                ("lit", [m, e]) => Wire::Lit(m.number()?, e.number()?),
-                ("nil", [t]) => Wire::Nil(t.ty()?),
-                ("lam", [t, b]) => Wire::Lam(t.ty()?, boxed(b)?),
-                ("fix", [a, b, e]) => Wire::Fix(a.ty()?, b.ty()?, boxed(e)?),
-                ("inl", [t, e]) => Wire::Inl(t.ty()?, boxed(e)?),
-                ("inr", [t, e]) => Wire::Inr(t.ty()?, boxed(e)?),
-                ("let", [a, b]) => Wire::Let(boxed(a)?, boxed(b)?),
-                ("case", [s, a, b]) => Wire::Case(boxed(s)?, boxed(a)?, boxed(b)?),
-                ("loop", [n, z, b]) => Wire::Loop(boxed(n)?, boxed(z)?, boxed(b)?),
-                ("build", [n, b]) => Wire::Build(boxed(n)?, boxed(b)?),
-                ("map", [b, a]) => Wire::Map(boxed(b)?, boxed(a)?),
-                ("fold", [b, z, a]) => Wire::Fold(boxed(b)?, boxed(z)?, boxed(a)?),
-                (name, args) => {
-                    let (name, count) = OPS.iter().find(|(op, _)| *op == name)?;
-                    if args.len() != *count {
-                        return None;
-                    }
-                    Wire::Op(name, args.iter().map(Sexp::term).collect::<Option<_>>()?)
-                }
-            })
-        })
     }
 }

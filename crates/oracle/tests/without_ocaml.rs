@@ -1,19 +1,14 @@
-//! What the comparison rests on and needs no oracle: terms as text, literals, translation, normal forms.
+//! What the comparison rests on and needs no oracle: terms as text, literals, translation.
 
 use gradus_core::build::At;
 use gradus_core::{Definitions, Mode, Prim, Term, TermKind};
 use gradus_derive::{Linker, Settings};
 use gradus_generate::{generate, Feature, Features, Options};
-use gradus_oracle::graph::Graphs;
 use gradus_oracle::translate::Translator;
 use gradus_oracle::values::{read_real, same_delta};
-use gradus_oracle::wire::{decompose, Sexp, Ty, Wire};
+use gradus_oracle::wire::{decompose, Sexp, Wire};
 use gradus_reference::Value;
 use std::sync::Arc;
-
-fn read(text: &str) -> Wire {
-    Sexp::read(text).and_then(|s| s.term()).unwrap_or_else(|| panic!("no term: {text}"))
-}
 
 fn written(wire: &Wire) -> String {
     let mut text = String::new();
@@ -39,54 +34,12 @@ fn literals_are_exact_and_whole_numbers_are_themselves() {
 }
 
 #[test]
-fn terms_come_back_as_they_were_written() {
-    let texts = [
-        "(lam (* R (+ U (arr I))) (case (snd (v 0)) (lit -3 -2) (real (get (v 0) (int -1)))))",
-        "(fix I (tree R) (node (lit 1 0) (cons (app (v 1) (isub (v 0) (int 1))) (nil (tree R)))))",
-        "(fold (add (v 0) (v 1)) (lit 0 0) (build (int 3) (loop (int 2) (real (v 0)) (mul (v 0) (real (v 1))))))",
-        "(let (inl U (unit)) (inr (-> R R) (v 0)))",
-    ];
-    for text in texts {
-        assert_eq!(written(&read(text)), text);
-    }
+fn answers_are_read() {
     assert!(Sexp::read("(add (v 0)").is_none());
-    assert!(Sexp::read("(add (v 0) (v 1))").and_then(|s| s.term()).is_some());
-    assert!(Sexp::read("(nonsense (v 0))").and_then(|s| s.term()).is_none());
-}
-
-/// Whether two terms with variables of the given types have one normal form.
-fn same(types: &[Ty], a: &str, b: &str) -> bool {
-    let mut graphs = Graphs::default();
-    let (a, b) = (read(a), read(b));
-    let a = graphs.of(&a, types, &[]).expect("small");
-    a == graphs.of(&b, types, &[]).expect("small")
-}
-
-#[test]
-fn normal_forms_forget_spelling_only() {
-    let real = [Ty::Real];
-    assert!(same(&real, "(let (sin (v 0)) (mul (v 0) (v 0)))", "(mul (sin (v 0)) (sin (v 0)))"));
-    assert!(same(&real, "(app (lam R (exp (v 0))) (v 0))", "(exp (v 0))"));
-    assert!(same(&real, "(fst (pair (v 0) (lit 1 0)))", "(v 0)"));
-    assert!(same(&real, "(case (lt (v 0) (lit 0 0)) (v 1) (v 1))", "(v 0)"));
-    assert!(same(&real, "(mul (lit 1 0) (v 0))", "(v 0)"));
-    assert!(same(&real, "(lt (neg (v 0)) (neg (lit 1 0)))", "(lt (lit 1 0) (v 0))"));
-    assert!(!same(&real, "(mul (v 0) (lit 2 0))", "(mul (lit 2 0) (v 0))"));
-    assert!(!same(&real, "(mul (lit 2 0) (v 0))", "(v 0)"));
-    assert!(!same(&real, "(lt (v 0) (lit 1 0))", "(le (v 0) (lit 1 0))"));
-}
-
-#[test]
-fn what_can_fail_is_not_forgotten() {
-    let array = [Ty::array(Ty::Real)];
-    assert!(!same(&array, "(let (get (v 0) (int 0)) (lit 1 0))", "(lit 1 0)"));
-    assert!(same(&array, "(let (sin (get (v 0) (int 0))) (lit 1 0))", "(let (get (v 0) (int 0)) (lit 1 0))"));
-    // In one branch, in both, and in neither.
-    let choice = |left: &str, right: &str| format!("(case (ilt (len (v 0)) (int 2)) {left} {right})");
-    let (fails, fine) = ("(let (get (v 1) (int 0)) (lit 1 0))", "(lit 1 0)");
-    assert!(!same(&array, &choice(fails, fine), &choice(fine, fine)));
-    assert!(!same(&array, &choice(fails, fine), &choice(fine, fails)));
-    assert!(same(&array, &choice(fails, fails), "(let (get (v 0) (int 0)) (lit 1 0))"));
+    let answer = Sexp::read("(ok (pair 0x1p+1 ()) 3 0)").expect("an expression");
+    let parts = answer.list().expect("a list");
+    assert_eq!(parts[0].atom(), Some("ok"));
+    assert_eq!(parts[1].list().map(<[Sexp]>::len), Some(3));
 }
 
 #[test]
@@ -96,7 +49,7 @@ fn deltas_are_compared_entry_for_entry() {
     let delta = node(2, vec![node(1, vec![Value::Real(2.0), var(0)]), var(1)]);
     let says = |text: &str| same_delta(&delta, &Sexp::read(text).expect("an expression"));
     assert!(says("(add (scale 0x1p+1 (var 0)) (var 1))"));
-    assert!(says("(add (scale 0x1p+1 (var 0)) (scale 0x1p+0 (var 1)))"));
+    assert!(!says("(add (scale 0x1p+1 (var 0)) (scale 0x1p+0 (var 1)))"));
     assert!(!says("(add (var 1) (scale 0x1p+1 (var 0)))"));
     assert!(!says("(add (scale 0x1.8p+1 (var 0)) (var 1))"));
     assert!(!says("(add (scale 0x1p+1 (var 1)) (var 1))"));
@@ -133,7 +86,7 @@ fn comparisons_keep_their_order_of_evaluation() {
 }
 
 #[test]
-fn random_programs_translate_and_read_back() {
+fn random_programs_translate() {
     for seed in 0..40 {
         let linker = linker(seed);
         let function = gradus_core::Global::Source { name: "f".into(), types: [].into() };
@@ -142,6 +95,6 @@ fn random_programs_translate_and_read_back() {
             panic!("no function")
         };
         let wire = Translator::body(&linker, lambda, &[]).expect("within the proved language");
-        assert_eq!(read(&written(&wire)), wire, "seed {seed}");
+        assert!(Sexp::read(&written(&wire)).is_some(), "seed {seed}");
     }
 }

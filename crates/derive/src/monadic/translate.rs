@@ -16,11 +16,11 @@ use crate::prims::{treatment, Treatment};
 use crate::scope::Scope;
 use crate::stopped::stopped;
 use crate::typing::result_type;
-use crate::write::{bind, build_with_state, ifold, lambda as function, watched_prim, Lets};
+use crate::write::{bind, build_with_state, ifold, letrec, watched_prim, Lets};
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
 use gradus_core::traverse::with_stack;
-use gradus_core::{Arm, Global, Lambda, Literal, Prim, Term, TermKind, Type, TypeName, Var};
+use gradus_core::{Arm, Global, Lambda, Literal, Prim, Term, TermKind, Type, Var};
 use gradus_source::bug;
 use std::sync::Arc;
 
@@ -505,7 +505,7 @@ impl Translation<'_> {
         Ok(self.run(at, &image, pair))
     }
 
-    /// N Fig. 4.9: D(iterate t from x = r) = iterate D(t) from x = D(r), with the state beside the value.
+    /// N Fig. 4.9: D(iterate t from x = r) = iterate D(t) from x = D(r), as the recursion that it stands for, which hands on the state.
     fn iterate(&mut self, at: At, types: &[Type], args: &[Term]) -> Made<Term> {
         let [from, to] = types else { bug!("`iterate` at {types:?}") };
         let (from, to) = (self.ty(from), self.ty(to));
@@ -513,21 +513,21 @@ impl Translation<'_> {
         let step = self.value(&args[0])?;
         let step = self.bind(at, "f", &self.mode.arrow(from.clone(), either.clone()), step);
         let initial = self.value(&args[1])?;
-        let (going, done) = (with_state(self.mode, from.clone()), with_state(self.mode, to.clone()));
-        let body = function(at, "pair", &going, |pair| {
-            let run = at.apps(step, [at.proj(pair.clone(), 0), at.proj(pair, 1)]);
-            bind(at, "r", &with_state(self.mode, either), run, |r| {
-                let arms = [(0, &from), (1, &to)].map(|(tag, ty)| {
-                    let var = Var::fresh("x");
-                    let both = at.tuple([at.var(&var), at.proj(r.clone(), 1)]);
-                    let body = at.construct(TypeName::new("either"), [going.clone(), done.clone()], tag, [both]);
-                    Arm { tag, vars: vec![(var, ty.clone())], body }
-                });
-                at.case(at.proj(r.clone(), 0), arms.into(), None)
+        let params = [("x", from.clone()), ("s", self.mode.state())];
+        let turn = |again: Term, params: &[Term]| {
+            bind(at, "r", &with_state(self.mode, either), at.apps(step, params.to_vec()), |r| {
+                let state = at.proj(r.clone(), 1);
+                let (next, done) = (Var::fresh("x"), Var::fresh("y"));
+                let arms = vec![
+                    Arm { tag: 0, body: at.apps(again, [at.var(&next), state.clone()]), vars: vec![(next, from)] },
+                    Arm { tag: 1, body: at.tuple([at.var(&done), state]), vars: vec![(done, to.clone())] },
+                ];
+                at.case(at.proj(r, 0), arms, None)
             })
-        });
-        let start = at.tuple([initial, self.state.clone()]);
-        let pair = at.prim_at(Prim::Iterate, [going, done], [body, start]);
+        };
+        let start = [initial, self.state.clone()];
+        let pair =
+            letrec(at, "again", &params, &with_state(self.mode, to.clone()), turn, |again| at.apps(again, start));
         Ok(self.run(at, &to, pair))
     }
 }
