@@ -113,6 +113,18 @@ Definition foldM {G a b} (k : tm (a :: b :: G) (TM b)) : tm (TArr a :: b :: G) (
 Definition loopM {G a} (k : tm (a :: TI :: G) (TM a)) : tm (a :: TI :: G) (TM a) :=
   tlam (tloop v2 (tpair v1 v0) (tlet v1 (tlet (tfst v1) (tapp (rn k (up (up skip5))) (tsnd v2))))).
 
+(* build: the first element fills the array, then each of the others is put in its place, which a machine can do without a copy *)
+Definition v4 {G a b c d e} : tm (a :: b :: c :: d :: e :: G) e := tvar (Pop (Pop (Pop (Pop Top)))).
+Definition v5 {G a b c d e f} : tm (a :: b :: c :: d :: e :: f :: G) f := tvar (Pop (Pop (Pop (Pop (Pop Top))))).
+Definition put_next {G b} : tm (TProd (TArr b) TS :: TI :: TProd b TS :: TU :: TFun TI (TM b) :: G) (TProd (TArr b) TS) :=
+  tlet (top2 (OIntop IAdd) v1 (tint _ 1)) (tlet (tapp (tapp v5 v0) (tsnd v1)) (tpair (top3 (OSet b) (tfst v2) v1 (tfst v0)) (tsnd v0))).
+Definition buildM {G b} (k : tm (TI :: G) (TM b)) : tm (TI :: G) (TM (TArr b)) :=
+  tlam (tlet (tlam (rn k (up skip2)))
+    (tcase (top2 (OIntcmp CLe) v2 (tint _ 0))
+      (tpair (tbuild v3 (tget (tnil _ b) v0)) v2)
+      (tlet (tapp (tapp v1 (tint _ 0)) v2)
+        (tloop (top2 (OIntop ISub) v4 (tint _ 1)) (tpair (tbuild v4 (tfst v1)) (tsnd v0)) put_next)))).
+
 (* ---- the translation (K Fig. 9) ----------------------------------------------------------------- *)
 Notation MR := (TProd TR TDelta).
 Definition mprim1 {G} (p : prim1) : tm (MR :: G) (TM MR) :=
@@ -175,7 +187,7 @@ Fixpoint BT {G t} (e : tm G t) : image G t * valued G t :=
   | tloop n z b => both (inr (mbind (comp (fst (BT n))) (mbind (wk _ (comp (fst (BT z)))) (loopM (comp (fst (BT b)) : tm (map MD (_ :: _ :: _)) _)))))
   | tbuild n b => both (match fst (BT b) with
       | inl x => map_image (fst (BT n)) (fun n => tbuild n (x : tm (map MD (_ :: _)) _)) (tbuild v0 (rn (x : tm (map MD (_ :: _)) _) (up (@shift _ _))))
-      | inr m => inr (mbind (comp (fst (BT n))) (mapM (m : tm (map MD (_ :: _)) _) (tbuild v1 v0))) end)
+      | inr m => inr (mbind (comp (fst (BT n))) (buildM (m : tm (map MD (_ :: _)) _))) end)
   | tmap b a => both (inr (mbind (comp (fst (BT a))) (mapM (comp (fst (BT b)) : tm (map MD (_ :: _)) _) v1)))
   | tfold b z a => both (inr (mbind (comp (fst (BT z))) (mbind (wk _ (comp (fst (BT a)))) (foldM (comp (fst (BT b)) : tm (map MD (_ :: _ :: _)) _)))))
   | tlit G m x => (inl (tpair (tlit (map MD G) m x) dzero), inl (tlit (map MD G) m x))
@@ -803,6 +815,79 @@ Proof.
     rewrite E1. cbn [bind tick ret]. rewrite H. reflexivity.
   - lia.
 Qed.
+(* the elements of [buildM], appended one by one *)
+Definition appends {B S} (J : Z -> S -> M (B * S)) (i : Z) (p : list B * S) : M (list B * S) := ticks 60 (bind (J i (snd p)) (fun q => ret (fst p ++ [fst q], snd q))).
+Lemma mfold_app : forall A B (f : A -> B -> M B) l l' z, mfold f (l ++ l') z = bind (mfold f l z) (fun z => mfold f l' z).
+Proof.
+  intros A B f. induction l as [|x l IH]; intros l' z; simpl; [destruct (mfold f l' z) as [[[a n] k]|]; reflexivity|].
+  destruct (tick (f x z)) as [[[w n] k]|]; simpl; [|reflexivity]. rewrite IH. destruct (mfold f l w) as [[[y n'] k']|]; simpl; [|reflexivity].
+  destruct (mfold f l' y) as [[[a n''] k'']|]; simpl; [|reflexivity]. now rewrite !Nat.add_assoc.
+Qed.
+Lemma update_end : forall A (l : list A) x l' v, update (l ++ x :: l') (length l) v = l ++ v :: l'.
+Proof. intros A. induction l; simpl; intros; auto. now rewrite IHl. Qed.
+Lemma nth_end : forall A (l : list A) x l', nth_error (l ++ x :: l') (length l) = Some x.
+Proof. intros A. induction l; simpl; auto. Qed.
+Lemma map_const : forall A B (v : B) (l : list A), map (fun _ => v) l = repeat v (length l).
+Proof. intros A B v. induction l; simpl; auto. now rewrite IHl. Qed.
+Lemma build_loop : forall B S (J : Z -> S -> M (B * S)) (body : nat -> list B * S -> M (list B * S)) N x,
+  (forall i acc l s v s' n, J (Z.of_nat (Datatypes.S i)) s = Some ((v, s'), n, 0) -> length acc = Datatypes.S i ->
+     exists n', body i (acc ++ x :: l, s) = Some ((acc ++ v :: l, s'), n', 0) /\ n' <= n + 55) ->
+  forall k s1 acc s c, Datatypes.S k <= N -> mfold (appends J) (map Z.of_nat (seq 1 k)) ([x], s1) = Some ((acc, s), c, 0) ->
+  length acc = Datatypes.S k /\ exists c', miter k body (repeat x N, s1) = Some ((acc ++ repeat x (N - Datatypes.S k), s), c', 0) /\ c' + 5 * k <= c.
+Proof.
+  intros B S J body N x Hb. induction k as [|k IH]; intros s1 acc s c HN H.
+  - simpl in H. inversion H; subst. split; [reflexivity|]. exists 0. split; [|lia]. destruct N as [|N]; [lia|]. simpl. now rewrite Nat.sub_0_r.
+  - rewrite seq_S, map_app, mfold_app in H. apply bind_inv in H as ([acc1 s2] & c1 & c2 & E1 & E2 & ->).
+    destruct (IH _ _ _ _ ltac:(lia) E1) as (L1 & c' & M1 & B1).
+    cbn [map mfold] in E2. unfold appends at 1 in E2. cbn [fst snd] in E2. destruct (J (Z.of_nat (1 + k)) s2) as [[[[v s3] n] q]|] eqn:EJ; [|discriminate E2].
+    cbn in E2. inversion E2; subst. clear E2. destruct q; [|discriminate].
+    split; [rewrite app_length; simpl; lia|].
+    replace (N - Datatypes.S k) with (Datatypes.S (N - Datatypes.S (Datatypes.S k))) in M1 by lia. cbn [repeat] in M1.
+    destruct (Hb k acc1 (repeat x (N - Datatypes.S (Datatypes.S k))) _ _ _ _ EJ L1) as (n' & Hn & Bn).
+    cbn [miter]. rewrite M1. cbn [bind]. rewrite Hn. cbn [tick]. eexists. split; [rewrite <- app_assoc; reflexivity|lia].
+Qed.
+Lemma put_next_ev : forall G b (f : den R (TFun TI (TM b))) i acc x l st p u (r : env R G) v st' n,
+  bind (f (Z.of_nat (S i))) (fun c => c st) = Some ((v, st'), n, 0) -> length acc = S i ->
+  exists n', evR put_next (((acc ++ x :: l, st), (Z.of_nat i, (p, (u, (f, r))))) : env R (TProd (TArr b) TS :: TI :: TProd b TS :: TU :: TFun TI (TM b) :: G))
+    = Some ((acc ++ v :: l, st'), n', 0) /\ n' <= n + 55.
+Proof.
+  intros G b f i acc x l st p u r v st' n H HL. apply bind_inv in H as (c & n1 & n2 & E1 & E2 & ->).
+  unfold put_next. cbn [ev look fst snd v0 v1 v2 v3 v4 v5 bind tick ret op0v op1v op2v op3v intopv].
+  replace (Z.of_nat i + 1)%Z with (Z.of_nat (S i)) by lia. rewrite E1. cbn [bind tick ret ev look fst snd op1v]. rewrite E2. cbn [bind tick ret ev look fst snd op1v].
+  unfold mset, mget. replace (Z.of_nat (S i) <? 0)%Z with false by (symmetry; apply Z.ltb_ge; lia). rewrite Nat2Z.id, <- HL, nth_end.
+  cbn [bind ret]. rewrite update_end. cbn [bind tick ret]. eexists. split; [reflexivity|lia].
+Qed.
+Lemma build_run : forall G b (k : tm (TI :: G) (TM b)) n (r : env R G) s q n',
+  mfold (appends (fun i => run k ((i, r) : env R (TI :: G)))) (map Z.of_nat (seq 0 (Z.to_nat n))) ([], s) = Some (q, n', 0) ->
+  exists n'', run (buildM k) ((n, r) : env R (TI :: G)) s = Some (q, n'', 0) /\ n'' <= n' + 60.
+Proof.
+  intros G b k n r s q n' H.
+  pose (f := (fun i => evR (rn k (up skip2)) ((i, (s, (n, r))) : env R (TI :: TS :: TI :: G))) : den R (TFun TI (TM b))).
+  assert (forall i, f i = evR k (i, r)) as Hf by (intros i; apply rn_ok, up_ok; intros t m; reflexivity).
+  unfold run, buildM. cbn [ev look fst snd v0 v1 v2 v3 v4 v5 bind tick ret op0v op1v op2v]. fold f. destruct (Z.leb_spec n 0) as [Hn|Hn].
+  - replace (decide CLe (n ?= 0)%Z) with true by (symmetry; unfold Z.le in Hn; destruct (n ?= 0)%Z; auto; congruence).
+    replace (Z.to_nat n) with 0 in * by lia. cbn in H. inversion H; subst. unfold boolv. cbn. eexists. split; [reflexivity|lia].
+  - replace (decide CLe (n ?= 0)%Z) with false by (symmetry; unfold Z.lt in Hn; destruct (n ?= 0)%Z eqn:E; auto; rewrite Z.compare_antisym, E in Hn; discriminate).
+    destruct (Z.to_nat n) as [|N] eqn:EN; [lia|]. cbn [seq map mfold] in H. apply bind_inv in H as ([acc s2] & c1 & c2 & E1 & E2 & ->).
+    unfold appends in E1. cbn [fst snd app] in E1. change (Z.of_nat 0) with 0%Z in E1.
+    destruct (run k ((0%Z, r) : env R (TI :: G)) s) as [[[[v s1] n1] k1]|] eqn:Er; [|discriminate E1].
+    cbn in E1. injection E1 as <- <- <- Hk. assert (k1 = 0) by lia. subst k1.
+    unfold run in Er. apply bind_inv in Er as (c & m1 & m2 & F1 & F2 & ->).
+    pose (body := fun i p => evR (@put_next (TS :: TI :: G) b) ((p, (Z.of_nat i, ((v, s1), (tt, (f, (s, (n, r))))))) : env R (TProd (TArr b) TS :: TI :: TProd b TS :: TU :: TFun TI (TM b) :: TS :: TI :: G))).
+    destruct q as [l s3].
+    destruct (@build_loop _ _ (fun i => run k ((i, r) : env R (TI :: G))) body (S N) v) with (k := N) (2 := le_n (S N)) (3 := E2) as (_ & c' & Hl & Hc).
+    { intros i acc0 l0 st w st' m Hm HL. apply put_next_ev; [|exact HL]. rewrite Hf. exact Hm. }
+    rewrite Nat.sub_diag, app_nil_r in Hl. unfold boolv.
+    cbn [ev look fst snd v0 v1 v2 v3 v4 v5 bind tick ret op0v op1v op2v intopv]. 
+    match goal with |- context [@ev ?A ?B ?m ?I ?J (@rn ?a1 ?a2 ?a3 k ?w) ?z] =>
+      assert (@ev A B m I J (@rn a1 a2 a3 k w) z = Some (c, m1, 0)) as -> by (rewrite <- F1; apply rn_ok, (@up_ok R); intros t q0; reflexivity) end.
+    cbn [bind tick ret ev look fst snd]. rewrite F2.
+    cbn [ev look fst snd v0 v1 v2 v3 v4 v5 bind tick ret op0v op1v op2v intopv].
+    rewrite (@mseq_pure _ _ _ (fun _ => v) 3) by reflexivity. cbn [bind tick ret ev look fst snd op1v op2v].
+    rewrite map_const, seq_length.
+    replace (Z.to_nat (n - 1)) with N by lia. 
+    match goal with |- context [@miter ?T ?x ?B ?z] => assert (@miter T x B z = Some ((l, s3), c', 0)) as -> by exact Hl end. cbn [bind tick ret]. eexists. split; [reflexivity|lia].
+Qed.
 Lemma fold_run : forall G a b (k : tm (a :: b :: G) (TM b)) l z (r : env R G) s q n',
   mfold (fun x p => evR (tlet (tfst v1) (tlet v1 (tapp (rn k (up (up skip5))) (tsnd v3))))
     ((x, (p, (s, (l, (z, r))))) : env R (a :: TProd b TS :: TS :: TArr a :: b :: G))) l (z, s) = Some (q, n', 0) ->
@@ -1241,21 +1326,11 @@ Proof.
     set (is := map Z.of_nat (seq 0 (Z.to_nat n))).
     eapply EK_germ with (F := fun u => bind (mseq (fun i => tick (evR e2 (i, f u))) (map (fun k => k u) (map (fun i _ => i) is))) (fun r => ret ([] ++ r))).
     { revert Hn. apply near1. intros u ->. rewrite bind_nil, map_map, map_id. subst is. apply mseq_map. }
-    intros a0 n0 H0 Hw.
-    pose (J := fun s0 x p => evR (each (m)) ((x, (p, (s0, (n, g)))) : env R (TI :: TProd (TArr (MD a)) TS :: TS :: TI :: map MD G))).
-    enough (forall s0, EK (VK (TArr a)) (L ++ C) (fun u => bind (mseq (fun i => tick (evR e2 (i, f u))) (map (fun k => k u) (map (fun i _ => i) is))) (fun r => ret ([] ++ r)))
-      (fun s => mfold (fun x p => ticks 3 (J s0 x p)) is ([], s))) as HE.
-    { destruct (HE (encS base (L ++ C)) _ _ H0 Hw) as (fa & b & L2 & n' & H1 & H2 & H3 & H4 & H5 & H6).
-      destruct (mfold_ticks _ _ _ H2) as (n2 & E2 & B2).
-      assert (evR (tbuild v1 v0) ((encS base (L ++ C), (n, g)) : env R (TS :: TI :: map MD G)) = Some (is, S (1 + length is * 2), 0)) as Ei.
-      { cbn [ev look v1 fst snd bind tick ret]. rewrite (@mseq_pure _ _ _ Z.of_nat 2) by reflexivity. subst is. rewrite map_length. reflexivity. }
-      destruct (map_run (m) _ _ _ _ Ei E2) as (n3 & E3 & B3). exists fa, b, L2, n3.
-      split; [exact H1|]. split; [exact E3|split; [exact H3|split; [exact H4|split; [|lia]]]].
-      clear - B2 B3 H5. clearbody is. set (N := @length Z is) in *. name_length is N. clearbody N. lia. }
-    intros s0. apply EK_mapM with (R0 := fun _ f i => f = fun _ : U => i) (F := fun u i => evR e2 (i, f u)) (J0 := fun i => run (m) ((i, g) : env R (map MD (TI :: G))))
-      (facc := fun _ => []); auto.
-    + intros i acc s1 v s' n1 Hq. destruct (@each_ev (map MD G) TI (MD a) TI (m) i acc s1 s0 n g v s' n1 Hq) as (n2 & E2 & B2).
-      exists (3 + n2). split; [exact (f_equal (ticks 3) E2)|lia].
+    pose (J0 := fun i => run (m) ((i, g) : env R (map MD (TI :: G)))).
+    eapply EK_step with (s := 0) (c := 100) (G := fun s => mfold (appends J0) is ([], s)).
+    { intros st q n1 Hq. destruct (build_run (m) _ _ _ Hq) as (n2 & E2 & B2). exists n2. split; [exact E2|lia]. }
+    apply EK_mapM with (R0 := fun _ f i => f = fun _ : U => i) (F := fun u i => evR e2 (i, f u)) (J0 := J0) (facc := fun _ => []); auto.
+    + intros i acc s1 v s' n1 Hq. unfold appends. cbn [fst snd]. rewrite Hq. cbn. eexists. split; [reflexivity|lia].
     + intros L2 k i ->. apply (I2 _ (fun u => (i, f u)) (i, g)). split; [apply always; reflexivity|]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
     + clear. induction is; simpl; constructor; auto.
     + exists nil. split; [apply always; reflexivity|constructor].

@@ -139,9 +139,6 @@ impl<'a> Translator<'a> {
             }
             TermKind::Case { scrutinee, arms, default } => self.case(scrutinee, arms, default.as_ref()),
             TermKind::If { condition, then, otherwise } => {
-                if let Some(sequence) = Sequence::of(condition, then, otherwise) {
-                    return self.sequence(sequence);
-                }
                 let condition = self.wire(condition)?;
                 let (then, ty) = self.under([None], |t| t.term(then))?;
                 let otherwise = self.under([None], |t| t.wire(otherwise))?;
@@ -158,23 +155,6 @@ impl<'a> Translator<'a> {
 
     fn wire(&mut self, term: &Term) -> Within<Wire> {
         self.term(term).map(|(wire, _)| wire)
-    }
-
-    fn sequence(&mut self, sequence: Sequence) -> Within<(Wire, Type)> {
-        let size = self.wire(sequence.size)?;
-        let (state, state_type) = self.term(sequence.state)?;
-        let start = Wire::op("pair", [Wire::Nil(self.ty(sequence.element)?), state]);
-        let indices = Wire::Build(Box::new(size), Box::new(Wire::Var(0)));
-        // The element is 0, the array so far and the state are 1; then the result of `item` is 0.
-        let body = self.under([None, None], |t| {
-            let item = t.wire(sequence.item)?;
-            let run = Wire::op("app", [Wire::op("app", [item, Wire::Var(0)]), Wire::op("snd", [Wire::Var(1)])]);
-            let part = |name, index| Wire::op(name, [Wire::Var(index)]);
-            let array = Wire::op("snoc", [part("fst", 2), part("fst", 0)]);
-            Ok(Wire::bind(run, Wire::op("pair", [array, part("snd", 0)])))
-        })?;
-        let ty = Type::tuple([Type::array(sequence.element.clone()), state_type]);
-        Ok((Wire::Fold(Box::new(body), Box::new(start), Box::new(indices)), ty))
     }
 
     fn lambda_body(&mut self, l: &Lambda) -> Within<(Wire, Type)> {
@@ -353,32 +333,6 @@ impl<'a> Translator<'a> {
         self.scope.truncate(self.scope.len() - bound.len());
         let (body, ty) = body?;
         Ok((bound.into_iter().rev().fold(body, |body, wire| Wire::bind(wire, body)), ty))
-    }
-}
-
-/// The text of `build` with a state handed on from element to element (`build_with_state` of `derive`), which is `mapM` of
-/// `proofs/Monadic.v` in other words: one sets the elements of an array, the other appends them. That both do the same is compared by running.
-struct Sequence<'t> {
-    element: &'t Type,
-    size: &'t Term,
-    item: &'t Term,
-    state: &'t Term,
-}
-
-impl<'t> Sequence<'t> {
-    /// `if size <= 0 then (build size (fun i -> [||].(i)), state) else let first = item 0 state in ..`
-    fn of(condition: &'t Term, then: &'t Term, otherwise: &'t Term) -> Option<Self> {
-        let TermKind::Prim { prim: Prim::LessEqual, args: compared, .. } = &*condition.kind else { return None };
-        let (size, TermKind::Literal(Literal::Int(0))) = (&compared[0], &*compared[1].kind) else { return None };
-        let TermKind::Tuple(empty) = &*then.kind else { return None };
-        let TermKind::Prim { prim: Prim::Build, types, args: build, .. } = &*empty[0].kind else { return None };
-        let TermKind::Lambda(never) = &*build[1].kind else { return None };
-        let TermKind::Prim { prim: Prim::Get, args: get, .. } = &*never.body.kind else { return None };
-        let TermKind::ArrayLiteral { items, .. } = &*get[0].kind else { return None };
-        let TermKind::Let { bound, .. } = &*otherwise.kind else { return None };
-        let TermKind::App(first, _) = &*bound.kind else { return None };
-        let TermKind::App(item, _) = &*first.kind else { return None };
-        items.is_empty().then(|| Sequence { element: &types[0], size, item, state: &empty[1] })
     }
 }
 

@@ -77,7 +77,7 @@ fn write_two(out: &mut String, name: &str, parts: &(Ty, Ty)) {
 }
 
 /// A term, with de Bruijn indices. Binders: `Lam`, `Build` and each arm of `Case` bind 0; `Let` binds 0 in its second part;
-/// `Fix` binds its argument 0 and itself 1; `Loop` the accumulator 0 and the index 1; `Fold` the element 0 and the accumulator 1.
+/// `Fix` binds its argument 0 and itself 1; `Loop` the accumulator 0 and the index 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wire {
     Var(usize),
@@ -96,8 +96,6 @@ pub enum Wire {
     Loop(Box<Wire>, Box<Wire>, Box<Wire>),
     /// size, body
     Build(Box<Wire>, Box<Wire>),
-    /// body, start, array
-    Fold(Box<Wire>, Box<Wire>, Box<Wire>),
     /// Everything that binds nothing, by its name.
     Op(&'static str, Vec<Wire>),
 }
@@ -139,7 +137,6 @@ impl Wire {
             Wire::Case(s, l, r) => write_all(out, "case", &[s, l, r]),
             Wire::Loop(n, z, b) => write_all(out, "loop", &[n, z, b]),
             Wire::Build(n, b) => write_all(out, "build", &[n, b]),
-            Wire::Fold(b, z, a) => write_all(out, "fold", &[b, z, a]),
             Wire::Op(name, args) => write_all(out, name, &args.iter().collect::<Vec<_>>()),
         })
     }
