@@ -48,6 +48,7 @@ pub mod run;
 pub mod simplify;
 pub mod steady;
 mod steps;
+mod straight;
 pub mod tangent;
 mod tape;
 

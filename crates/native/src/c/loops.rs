@@ -8,6 +8,7 @@ use crate::flow::*;
 use crate::ownership::Ownership;
 use crate::peel;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
+use crate::straight;
 use gradus_core::Prim;
 use gradus_source::Span;
 use rustc_hash::FxHashMap;
@@ -454,51 +455,9 @@ fn checks_apart(l: &For) -> Option<(Vec<Stmt>, For)> {
     Some((checks_of(l)?, rest))
 }
 
-/// A loop whose branches only compute numbers, with both sides computed and chosen from; if that lets it run in vector lanes.
-/// Arithmetic cannot fail, and an accumulator does not notice a zero.
+/// A loop with its branches straightened, if that lets it run in vector lanes.
 fn straightened(l: &For) -> Option<For> {
-    fn flatten(stmts: Vec<Stmt>, under: Option<(Atom, bool)>, out: &mut Vec<Stmt>) -> Option<()> {
-        for stmt in stmts {
-            let span = stmt.span;
-            match stmt.op {
-                Op::If { cond, then, otherwise, .. } => {
-                    for (side, taken) in [(&then, true), (&otherwise, false)] {
-                        // A side inside a side may be neither: its additions would need both conditions.
-                        let adds = side.stmts.iter().any(|s| matches!(s.op, Op::Add { .. } | Op::If { .. }));
-                        if adds && under.is_some() {
-                            return None;
-                        }
-                        flatten(side.stmts.clone(), Some((cond, taken)), out)?;
-                    }
-                    for (i, bind) in stmt.binds.iter().enumerate() {
-                        let op = Op::Select { cond, then: then.results[i], otherwise: otherwise.results[i] };
-                        out.push(Stmt { binds: vec![*bind], op, span });
-                    }
-                }
-                Op::Add { acc, index, value } => match under {
-                    Some((cond, taken)) => {
-                        let zero = Atom::Real(0.0);
-                        let (then, otherwise) = if taken { (value, zero) } else { (zero, value) };
-                        let chosen = Var::fresh("t", Type::REAL);
-                        out.push(Stmt { binds: vec![chosen], op: Op::Select { cond, then, otherwise }, span });
-                        let op = Op::Add { acc, index, value: chosen.into() };
-                        out.push(Stmt { binds: Vec::new(), op, span });
-                    }
-                    None => out.push(Stmt { binds: stmt.binds, op: Op::Add { acc, index, value }, span }),
-                },
-                // A read or check is only known to be right on its own side.
-                Op::Get { .. } | Op::Check { .. } if under.is_some() => return None,
-                op => out.push(Stmt { binds: stmt.binds, op, span }),
-            }
-        }
-        Some(())
-    }
-    if !l.body.stmts.iter().any(|s| matches!(s.op, Op::If { .. })) {
-        return None;
-    }
-    let mut stmts = Vec::new();
-    flatten(l.body.stmts.clone(), None, &mut stmts)?;
-    let mut straight = For { body: Block { stmts, results: l.body.results.clone() }, ..l.clone() };
+    let mut straight = straight::straightened(l)?;
     let all = std::mem::take(&mut straight.body.stmts);
     straight.body.stmts = all.iter().filter(|s| !matches!(s.op, Op::Check { .. })).cloned().collect();
     vectors(&straight)?;

@@ -6,6 +6,7 @@ use crate::flow::*;
 use crate::ownership::Ownership;
 use crate::peel;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
+use crate::straight;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, InstBuilder, Value};
 use gradus_runtime::memory::DATA;
@@ -97,7 +98,10 @@ impl Emitter<'_, '_, '_> {
             self.charge_large(count, span);
         }
         let few = bounded || matches!(l.count, Atom::Int(n) if n <= FEW);
-        let plan = plan::plan(l);
+        // In lanes, if need be with its branches straightened; what remains is done as it is.
+        let straight = straight::straightened(l);
+        let in_lanes = straight.as_ref().unwrap_or(l);
+        let plan = plan::plan(in_lanes);
         let start = match &plan {
             None => from,
             Some(plan) => {
@@ -109,7 +113,7 @@ impl Emitter<'_, '_, '_> {
                     });
                 }
                 let flat: Vec<Array> = flat.iter().flatten().cloned().collect();
-                self.lanes(l, plan, [from, to], &flat, (!bounded).then_some(span))
+                self.lanes(in_lanes, plan, [from, to], &flat, (!bounded).then_some(span))
             }
         };
         self.one_by_one(l, arrays, flat, state, [start, to], few || plan.is_some(), span)

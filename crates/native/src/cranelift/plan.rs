@@ -119,6 +119,9 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
                 phase.extend(stmt.binds.iter().map(|v| (*v, 0)));
                 continue;
             }
+            Role::Cheap if matches!(stmt.op, Op::Select { .. }) && stmt.binds.iter().all(|v| v.ty == Type::BOOL) => {
+                gain += 1;
+            }
             // An element whose place depends on reals.
             Role::Cheap => return None,
             Role::Lanes => gain += 1,
