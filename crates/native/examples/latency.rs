@@ -1,70 +1,184 @@
-//! From source text to the first gradient, for programs of growing length, in CPU time; see `bench/native/README.md`.
+//! From source text to the first gradient, for programs of growing length and several kinds, in CPU time; see `bench/native/README.md`.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use gradus_native::{lower, Backend, Executable, Leaf};
 use std::path::Path;
+use std::time::Duration;
 use support::{entry, program};
 
-/// Ten lines: a function with a local definition, a loop over an array, a branch, a record, and a call of the function before.
-fn piece(k: usize) -> String {
-    let before = if k == 0 { "x".to_string() } else { format!("step{} p x", k - 1) };
-    format!(
-        "let step{k} (p : params) (x : real) : real =\n\
-         \x20 let y = {before} in\n\
-         \x20 let s = sum (map (fun w -> tanh (w * y + p.shift)) p.weights) in\n\
-         \x20 let t =\n\
-         \x20   if y > 0.5 then exp (0.0 - s * p.scale)\n\
-         \x20   else sin s + {k}.0 * cos y in\n\
-         \x20 let u = ifold p.count (fun i a -> a * 0.5 + t * p.weights.(i)) 0.0 in\n\
-         \x20 let v = sqrt (1.0 + u * u) in\n\
-         \x20 log (1.0 + v * v + s * s)\n\n"
-    )
+/// Programs of one kind: `gradient` is the derivative of their `loss` by `params`.
+struct Kind {
+    name: &'static str,
+    /// Lines of one piece.
+    lines: usize,
+    /// Several pieces, and the definition of `loss`.
+    text: fn(usize) -> String,
 }
 
-fn text(pieces: usize) -> String {
+const KINDS: [Kind; 8] = [
+    Kind { name: "mixed", lines: 10, text: mixed },
+    Kind { name: "calls", lines: 2, text: calls },
+    Kind { name: "lets", lines: 1, text: lets },
+    Kind { name: "loops", lines: 3, text: loops },
+    Kind { name: "branches", lines: 4, text: branches },
+    Kind { name: "ladder", lines: 1, text: ladder },
+    Kind { name: "points", lines: 3, text: points },
+    Kind { name: "helper", lines: 2, text: helper },
+];
+
+/// Functions with a local definition, a loop over an array, a branch, a record, and a call of the function before.
+fn mixed(pieces: usize) -> String {
+    let mut text = String::new();
+    for k in 0..pieces {
+        let before = if k == 0 { "x".to_string() } else { format!("step{} p x", k - 1) };
+        text += &format!(
+            "let step{k} (p : params) (x : real) : real =\n\
+             \x20 let y = {before} in\n\
+             \x20 let s = sum (map (fun w -> tanh (w * y + p.shift)) p.weights) in\n\
+             \x20 let t =\n\
+             \x20   if y > 0.5 then exp (0.0 - s * p.scale)\n\
+             \x20   else sin s + {k}.0 * cos y in\n\
+             \x20 let u = ifold p.count (fun i a -> a * 0.5 + t * p.weights.(i)) 0.0 in\n\
+             \x20 let v = sqrt (1.0 + u * u) in\n\
+             \x20 log (1.0 + v * v + s * s)\n\n"
+        );
+    }
+    text + &format!("let loss (p : params) : real = step{} p 0.3\n", pieces - 1)
+}
+
+/// Many small functions, each calling the one before.
+fn calls(pieces: usize) -> String {
+    let mut text = String::from("let f0 (p : params) (x : real) : real = x * p.scale\n");
+    for k in 1..=pieces {
+        text +=
+            &format!("let f{k} (p : params) (x : real) : real =\n  0.9 * sin (f{} p x) + 0.1 * p.shift * x\n", k - 1);
+    }
+    text + &format!("let loss (p : params) : real = f{pieces} p 0.3\n")
+}
+
+/// One long function of local definitions, each using the two before it and one far before it.
+fn lets(pieces: usize) -> String {
+    let mut text = String::from("let loss (p : params) : real =\n  let v0 = p.scale in\n  let v1 = p.shift in\n");
+    for k in 2..pieces + 2 {
+        text += &format!("  let v{k} = 0.5 * sin v{} + v{} * p.scale - 0.1 * v{} in\n", k - 1, k - 2, k / 2);
+    }
+    text + &format!("  v{}\n", pieces + 1)
+}
+
+/// One function that makes array after array, with a loop for each, and sums of some.
+fn loops(pieces: usize) -> String {
+    let mut text = String::from("let loss (p : params) : real =\n  let a0 = p.weights in\n  let s0 = p.scale in\n");
+    for k in 1..=pieces {
+        let before = k - 1;
+        text += &format!("  let a{k} = build p.count (fun i -> a{before}.(i) * s{before} + p.weights.(i)) in\n");
+        text += &format!("  let t{k} = ifold p.count (fun i t -> 0.5 * t + cos a{k}.(i)) 0.0 in\n");
+        text += &format!("  let s{k} = 0.1 * sum (map (fun x -> tanh (x * t{k})) a{k}) in\n");
+    }
+    text + &format!("  s{pieces} + sum a{pieces}\n")
+}
+
+/// One function with branch after branch, the later ones on results of the earlier.
+fn branches(pieces: usize) -> String {
+    let mut text = String::from("let loss (p : params) : real =\n  let v0 = p.scale in\n");
+    for k in 1..=pieces {
+        let before = k - 1;
+        text += &format!("  let v{k} =\n    if v{before} > 0.{k} then 0.5 * v{before} * p.shift\n");
+        text += &format!("    else if v{before} < 0.0 then sin v{before}\n    else 1.1 * v{before} + p.shift in\n");
+    }
+    text + &format!("  v{pieces}\n")
+}
+
+/// One branch in the other, as deep as the program is long.
+fn ladder(pieces: usize) -> String {
+    let mut text = String::from("let loss (p : params) : real =\n  let v = p.scale * p.shift in\n");
+    for k in 1..=pieces {
+        text += &format!("  if v > {k}.0 then {k}.0 * sin v else\n");
+    }
+    text + "  v * v\n"
+}
+
+/// One function over vectors of three numbers.
+fn points(pieces: usize) -> String {
+    let mut text = String::from("let loss (p : params) : real =\n  let v0 = [| p.scale; p.shift; 1.0 |] in\n");
+    for k in 1..=pieces {
+        let v = format!("v{}", k - 1);
+        text += &format!("  let s{k} = sum (map (fun x -> x * x) {v}) in\n");
+        text += &format!("  let w{k} = [| {v}.(1) * s{k}; {v}.(2) - {v}.(0); {v}.(0) * {v}.(1) |] in\n");
+        text += &format!("  let v{k} = map (fun x -> tanh (x + s{k})) w{k} in\n");
+    }
+    text + &format!("  sum v{pieces}\n")
+}
+
+/// One function of half the length, called from the other half.
+fn helper(pieces: usize) -> String {
+    let mut text = String::from("let help (p : params) (x : real) : real =\n  let v0 = x in\n");
+    for k in 1..=pieces {
+        text += &format!("  let v{k} = 0.5 * sin v{} + p.shift * v{} in\n", k - 1, k / 2);
+    }
+    text += &format!("  v{pieces}\n\nlet loss (p : params) : real =\n  let w0 = p.scale in\n");
+    for k in 1..=pieces {
+        text += &format!("  let w{k} = w{} + help p {k}.0 in\n", k - 1);
+    }
+    text + &format!("  w{pieces}\n")
+}
+
+fn text(kind: &Kind, lines: usize) -> String {
     let mut text = String::from("type params = { scale : real; shift : real; weights : real[]; count : int }\n\n");
-    (0..pieces).for_each(|k| text.push_str(&piece(k)));
-    text.push_str(&format!("let loss (p : params) : real = step{} p 0.3\n", pieces - 1));
-    text.push_str("let gradient (p : params) : params = grad loss p\n");
-    text
+    text += &(kind.text)((lines / kind.lines).max(1));
+    text + "let gradient (p : params) : params = grad loss p\n"
 }
 
 /// CPU time of this thread, or time on the wall where that is not known.
-fn now() -> std::time::Duration {
+fn now() -> Duration {
     let wall = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     gradus_runtime::clock::cpu_time().unwrap_or_else(wall)
 }
 
-fn main() {
-    println!(
-        "{:>6} {:>10} {:>10} {:>10} {:>10} {:>10} {:>12}",
-        "lines", "front ms", "lower ms", "code ms", "call ms", "total ms", "statements"
-    );
+/// The times to type, lower and compile a program and to call it once; and the length of its flow.
+fn measure(text: &str) -> ([Duration; 4], usize) {
     let leaves = [Leaf::Real(0.5), Leaf::Real(0.1), Leaf::reals([0.3, -0.2, 0.7]), Leaf::Int(3)];
-    for pieces in [1, 10, 10, 20, 40, 80] {
-        let text = text(pieces);
-        let start = now();
-        let program = program("latency.gr", &text, Path::new("."));
-        let front = now() - start;
-        let (module, ids, _) = lower(&program, &[entry(&program, "gradient")]).expect("is compiled");
-        let lowered = now() - start;
-        let code = Executable::new(&module, &ids, &Backend::Cranelift.into()).expect("compiles");
-        let made = now() - start;
-        code.call(0, &leaves).expect("runs");
-        let total = now() - start;
-        let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
-        let statements = gradus_native::flow::print::module(&module).lines().count();
+    let start = now();
+    let program = program("latency.gr", text, Path::new("."));
+    let typed = now();
+    let (module, ids, _) = lower(&program, &[entry(&program, "gradient")]).expect("is compiled");
+    let lowered = now();
+    let code = Executable::new(&module, &ids, &Backend::Cranelift.into()).expect("compiles");
+    let made = now();
+    code.call(0, &leaves).expect("runs");
+    let called = now();
+    let statements = gradus_native::flow::print::module(&module).lines().count();
+    ([typed - start, lowered - typed, made - lowered, called - made], statements)
+}
+
+/// `latency [KIND...] [LINES]`: some kinds only, up to so many lines.
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let most = args.iter().find_map(|a| a.parse().ok()).unwrap_or(1600);
+    let wanted: Vec<&String> = args.iter().filter(|a| a.parse::<usize>().is_err()).collect();
+    let ms = |d: Duration| d.as_secs_f64() * 1e3;
+    println!("milliseconds; the factor is the total over that of the line before, for a program of twice the length");
+    for kind in KINDS.iter().filter(|k| wanted.is_empty() || wanted.iter().any(|w| *w == k.name)) {
         println!(
-            "{:>6} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>10.2} {:>12}",
-            text.lines().count(),
-            ms(front),
-            ms(lowered - front),
-            ms(made - lowered),
-            ms(total - made),
-            ms(total),
-            statements
+            "\n{:<10} {:>6} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>11}",
+            kind.name, "lines", "front", "lower", "code", "call", "total", "factor", "statements"
         );
+        let mut before: Option<Duration> = None;
+        let lengths = std::iter::successors(Some(50), |n| Some(n * 2)).take_while(|n| *n <= most);
+        for lines in lengths {
+            let text = text(kind, lines);
+            // The least of several, since other work disturbs.
+            let runs: Vec<_> = (0..3).map(|_| measure(&text)).collect();
+            let least = |part: usize| runs.iter().map(|(times, _)| times[part]).min().unwrap_or_default();
+            let times = [0, 1, 2, 3].map(least);
+            let total: Duration = times.iter().sum();
+            let [front, lower, code, call] = times.map(ms);
+            let factor = before.map_or(String::new(), |b| format!("{:.2}", total.as_secs_f64() / b.as_secs_f64()));
+            let (shown, statements) = (text.lines().count(), runs[0].1);
+            let total_ms = ms(total);
+            println!("{:<10} {shown:>6} {front:>9.2} {lower:>9.2} {code:>9.2} {call:>9.2} {total_ms:>9.2} {factor:>7} {statements:>11}", "");
+            before = Some(total);
+        }
     }
 }

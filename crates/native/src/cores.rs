@@ -130,6 +130,7 @@ impl Plan {
         if least_work.is_finite() {
             let mut called = Vec::new();
             module.functions.iter().for_each(|function| walk::callees(&function.body, &mut called));
+            let called: FxHashSet<FunctionId> = called.into_iter().collect();
             for (id, function) in module.functions.iter().enumerate() {
                 planner.block(&function.body, !called.contains(&FunctionId(id)));
             }
@@ -151,21 +152,22 @@ impl Plan {
 fn with_boxes(module: &Module) -> Vec<bool> {
     let is_box = |ty: Type| ty.shape().is_some();
     let mut found: Vec<bool> = Vec::new();
-    let mut callees: Vec<Vec<FunctionId>> = Vec::new();
-    for function in &module.functions {
+    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); module.functions.len()];
+    for (id, function) in module.functions.iter().enumerate() {
         let mut calls = Vec::new();
         walk::callees(&function.body, &mut calls);
-        callees.push(calls);
+        calls.iter().for_each(|callee| callers[callee.0].push(id));
         found.push(function.params.iter().any(|v| is_box(v.ty)) || boxes_inside(&function.body));
     }
-    loop {
-        let next: Vec<bool> =
-            found.iter().zip(&callees).map(|(own, calls)| *own || calls.iter().any(|f| found[f.0])).collect();
-        if next == found {
-            return found;
+    let mut new: Vec<usize> = (0..found.len()).filter(|id| found[*id]).collect();
+    while let Some(id) = new.pop() {
+        for caller in &callers[id] {
+            if !std::mem::replace(&mut found[*caller], true) {
+                new.push(*caller);
+            }
         }
-        found = next;
     }
+    found
 }
 
 fn boxes_inside(block: &Block) -> bool {

@@ -6,6 +6,7 @@ use crate::flow::*;
 use rustc_hash::FxHashMap;
 
 /// The arrays of one block, while its statements are written in order.
+#[derive(Clone)]
 pub struct Ownership {
     /// For the arrays that the block owns: the statement of the last use; the number of statements for results.
     last_use: FxHashMap<Var, usize>,

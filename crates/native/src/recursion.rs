@@ -17,20 +17,21 @@ fn callees(block: &Block, module: &Module, found: &mut Vec<usize>) {
     })
 }
 
-/// For each function whether it can come to call itself: it lies on a cycle of calls. Tarjan's algorithm with a stack of its own.
+/// For each function whether it can come to call itself.
 pub fn recursive(module: &Module) -> Vec<bool> {
-    let count = module.functions.len();
-    let graph: Vec<Vec<usize>> = module
-        .functions
-        .iter()
-        .map(|f| {
-            let mut found = Vec::new();
-            callees(&f.body, module, &mut found);
-            found.sort_unstable();
-            found.dedup();
-            found
-        })
-        .collect();
+    let callees = |f: &Function| {
+        let mut found = Vec::new();
+        callees(&f.body, module, &mut found);
+        found.sort_unstable();
+        found.dedup();
+        found
+    };
+    on_cycles(&module.functions.iter().map(callees).collect::<Vec<_>>())
+}
+
+/// For each node of a graph, given by what follows it, whether it lies on a cycle. Tarjan's algorithm with a stack of its own.
+pub fn on_cycles(graph: &[Vec<usize>]) -> Vec<bool> {
+    let count = graph.len();
     let mut recursive = vec![false; count];
     const NEW: usize = usize::MAX;
     let (mut order, mut low, mut on_path) = (vec![NEW; count], vec![NEW; count], vec![false; count]);

@@ -114,6 +114,42 @@ impl Sweep<'_> {
         });
     }
 
+    /// Whether this is a branch of which the forward sweep keeps nothing.
+    pub(super) fn is_plain_branch(&self, op: &Op) -> bool {
+        match op {
+            Op::If { then, otherwise, .. } => !is_arithmetic(then, otherwise) && !self.has_traced_call(op),
+            _ => false,
+        }
+    }
+
+    /// The branch at the end of a block that is run again, in the names of the block: it was not run again itself. `own` are the variables of the block;
+    /// what else the branch reads is read by the block, too, and has its accumulators.
+    pub(super) fn backward_last_if(&mut self, stmt: &Stmt, own: &[Var], renaming: &mut Renaming) {
+        let binds = stmt.binds.iter().filter_map(|v| renaming.atom((*v).into()).var());
+        let adjs: Vec<Option<Atom>> = binds.map(|v| self.take(v)).collect();
+        if !self.is_wanted(stmt, &adjs) {
+            return;
+        }
+        let Op::If { cond, then, otherwise, .. } = &stmt.op else { return };
+        let mut free = Vec::new();
+        for var in own {
+            let new = renaming.atom((*var).into()).var().filter(|new| self.active.contains(new));
+            if [then, otherwise].iter().any(|side| new.is_some() && walk::mentions(side, *var)) {
+                free.extend(new);
+            }
+        }
+        let cond = renaming.atom(*cond);
+        self.around(&free, |s| {
+            let mut side = |block: &Block| {
+                s.b.push();
+                s.replay_as(block, &[], renaming, &adjs);
+                s.b.pop(Vec::new())
+            };
+            let (then, otherwise) = (side(then), side(otherwise));
+            s.branch_unless_empty(cond, then, otherwise);
+        });
+    }
+
     fn branch_unless_empty(&mut self, cond: Atom, then: Block, otherwise: Block) {
         if !then.stmts.is_empty() || !otherwise.stmts.is_empty() {
             self.b.branch(cond, then, otherwise);

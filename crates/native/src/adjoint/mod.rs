@@ -241,21 +241,59 @@ impl<'a> Sweep<'a> {
 
     /// A nested block, run again with the variables of `renaming` replaced, and then backwards.
     fn replay(&mut self, block: &Block, mut renaming: Renaming, seeds: &[Option<Atom>]) {
-        let copy = renaming.block(block);
-        for (old, new) in &renaming.map {
-            if let Atom::Var(new) = new {
-                for known in [&mut self.active, &mut self.steady] {
-                    if known.contains(old) {
-                        known.insert(*new);
-                    }
+        let mut params: Vec<Var> = renaming.map.keys().copied().collect();
+        params.sort_by_key(|v| v.id);
+        self.know_as(&params, &renaming);
+        self.replay_as(block, &params, &mut renaming, seeds);
+    }
+
+    /// The same for a block with parameters; `renaming` gets the new names of what it binds.
+    fn replay_as(&mut self, block: &Block, params: &[Var], renaming: &mut Renaming, seeds: &[Option<Atom>]) {
+        // A branch at the end, which only gives results, has nothing to say on the way there.
+        let (stmts, last) = match block.stmts.split_last() {
+            Some((last, others)) if self.is_plain_branch(&last.op) => (others, Some(last)),
+            _ => (&block.stmts[..], None),
+        };
+        let mut copy = Vec::with_capacity(stmts.len());
+        let mut bound = Vec::new();
+        for stmt in stmts {
+            copy.push(renaming.stmt(stmt));
+            bound.extend(stmt.binds.iter().copied());
+            for (inner, params) in stmt.op.blocks() {
+                bound.extend(params);
+                walk::for_each_binder(inner, &mut |v| bound.push(v));
+            }
+        }
+        self.know_as(&bound, renaming);
+        let tracing = std::mem::replace(&mut self.tracing, false);
+        let records = self.forward(copy);
+        self.tracing = tracing;
+        if let Some(last) = last {
+            last.binds.iter().for_each(|v| {
+                renaming.map.insert(*v, v.refresh().into());
+            });
+            self.know_as(&last.binds, renaming);
+        }
+        let results: Vec<Atom> = block.results.iter().map(|a| renaming.atom(*a)).collect();
+        self.seed(&results, seeds);
+        if let Some(last) = last {
+            let made = stmts.iter().flat_map(|s| &s.binds);
+            let own: Vec<Var> = params.iter().chain(made).copied().collect();
+            self.backward_last_if(last, &own, renaming);
+        }
+        self.backward(records);
+    }
+
+    /// New names are known for what the old ones were.
+    fn know_as(&mut self, old: &[Var], renaming: &Renaming) {
+        for old in old {
+            let Some(Atom::Var(new)) = renaming.map.get(old) else { continue };
+            for known in [&mut self.active, &mut self.steady] {
+                if known.contains(old) {
+                    known.insert(*new);
                 }
             }
         }
-        let tracing = std::mem::replace(&mut self.tracing, false);
-        let records = self.forward(copy.stmts);
-        self.tracing = tracing;
-        self.seed(&copy.results, seeds);
-        self.backward(records);
     }
 
     /// Adds to the adjoint of an operand.

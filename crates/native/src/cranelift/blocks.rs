@@ -1,7 +1,6 @@
 //! Statements as Cranelift code.
 
 use super::emit::{args, machine_type, machine_types, plain, Array, Emitter, Held};
-use super::far::Far;
 use crate::flow::*;
 use crate::ownership::Ownership;
 use cranelift_codegen::ir::types::Type as MachineType;
@@ -13,26 +12,21 @@ use gradus_source::Span;
 impl Emitter<'_, '_, '_> {
     /// Writes a block; gives the machine values of its results, which the caller holds. `params` are arrays that it takes over.
     pub(super) fn block(&mut self, block: &Block, params: &[Var]) -> Vec<Vec<Value>> {
-        self.block_with_far(block, params, &Far::default())
-    }
-
-    /// The same for the outermost block of a function.
-    pub(super) fn block_with_far(&mut self, block: &Block, params: &[Var], far: &Far) -> Vec<Vec<Value>> {
         with_stack(|| {
-            let (mut ownership, unused) = Ownership::new(block, params);
+            let (ownership, unused) = Ownership::new(block, params);
             for var in unused {
                 self.drop_var(var);
             }
-            for (at, stmt) in block.stmts.iter().enumerate() {
-                ownership.start(at, stmt);
-                self.fetch(far, at);
-                self.stmt(stmt, &mut ownership);
-                self.put_away(far, &stmt.binds);
-                for var in ownership.end() {
-                    self.drop_var(var);
+            let mut ownership = self.in_pieces(block, ownership).unwrap_or_else(|mut ownership| {
+                for (at, stmt) in block.stmts.iter().enumerate() {
+                    ownership.start(at, stmt);
+                    self.stmt(stmt, &mut ownership);
+                    for var in ownership.end() {
+                        self.drop_var(var);
+                    }
                 }
-            }
-            self.fetch(far, block.stmts.len());
+                ownership
+            });
             let mut results = Vec::new();
             for result in &block.results {
                 let parts = self.parts(*result);
@@ -47,7 +41,7 @@ impl Emitter<'_, '_, '_> {
         })
     }
 
-    fn drop_var(&mut self, var: Var) {
+    pub(super) fn drop_var(&mut self, var: Var) {
         let parts = self.parts(var.into());
         self.drop_parts(var.ty, &parts);
     }
@@ -64,7 +58,7 @@ impl Emitter<'_, '_, '_> {
         self.held.insert(var, Held::Number(value));
     }
 
-    fn stmt(&mut self, stmt: &Stmt, ownership: &mut Ownership) {
+    pub(super) fn stmt(&mut self, stmt: &Stmt, ownership: &mut Ownership) {
         let span = stmt.span;
         match (&stmt.op, &stmt.binds[..]) {
             (Op::Scalar { prim, args }, [y]) => {

@@ -17,6 +17,7 @@ use gradus_runtime::memory;
 use gradus_runtime::slot::Entry;
 use gradus_source::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 use std::sync::Mutex;
 
 /// Why there is no machine code.
@@ -103,6 +104,7 @@ fn compile_shown(
         module,
         plan,
         bodies: Vec::new(),
+        pieces: VecDeque::new(),
         functions: Vec::new(),
         imports: FxHashMap::default(),
         places: Default::default(),
@@ -122,12 +124,22 @@ fn compile_shown(
         let func = linker.functions[id];
         define(&mut linker, &mut context, &mut shared, func, show, |emitter, _| emitter.function(function, recursive))?;
     }
-    while let Some(body) = linker.bodies.pop() {
-        context.func.signature = linker.body_signature();
-        let func = body.function;
-        define(&mut linker, &mut context, &mut shared, func, show, |emitter, params| {
-            emitter.chunk_body(&body, params)
-        })?;
+    loop {
+        if let Some(body) = linker.bodies.pop() {
+            context.func.signature = linker.body_signature();
+            let func = body.function;
+            define(&mut linker, &mut context, &mut shared, func, show, |emitter, params| {
+                emitter.chunk_body(&body, params)
+            })?;
+        } else if let Some(piece) = linker.pieces.pop_front() {
+            context.func.signature = linker.piece_signature();
+            let func = piece.function;
+            define(&mut linker, &mut context, &mut shared, func, show, |emitter, params| {
+                emitter.piece(&piece, params)
+            })?;
+        } else {
+            break;
+        }
     }
     let mut functions = Vec::new();
     for (number, id) in entries.iter().enumerate() {
@@ -186,6 +198,7 @@ fn define(
         thread: params[0],
         fail,
         shared_sums: FxHashSet::default(),
+        recursive: false,
     };
     write(&mut emitter, &params);
     let Emitter { linker, b, .. } = emitter;

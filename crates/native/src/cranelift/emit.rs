@@ -1,8 +1,8 @@
 //! A flow function as Cranelift code: how values are held, how functions are called, how failure leaves.
 
 use super::chunks::Body;
-use super::far::Far;
 use super::math;
+use super::pieces::Piece;
 use crate::cores::Plan;
 use crate::flow::*;
 use crate::place::Places;
@@ -16,6 +16,7 @@ use gradus_runtime::boxes::Shapes;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 
 /// Where a variable is.
 #[derive(Clone)]
@@ -100,6 +101,8 @@ pub(super) struct Linker<'a> {
     pub(super) plan: &'a Plan,
     /// The functions that run chunks of loops and are still to be written.
     pub(super) bodies: Vec<Body>,
+    /// The pieces of long blocks that are still to be written, those of one block in order.
+    pub(super) pieces: VecDeque<Piece>,
     /// The flow functions.
     pub(super) functions: Vec<FuncId>,
     /// The functions of the runtime, by symbol.
@@ -150,6 +153,8 @@ pub(super) struct Emitter<'a, 'b, 'c> {
     pub(super) fail: ir::Block,
     /// Accumulators of one number that are handed to calls.
     pub(super) shared_sums: FxHashSet<Var>,
+    /// Whether this is part of a function that can come to call itself.
+    pub(super) recursive: bool,
 }
 
 impl Emitter<'_, '_, '_> {
@@ -169,13 +174,11 @@ impl Emitter<'_, '_, '_> {
         }
         let room = next();
         shared_sums(&function.body, &mut self.shared_sums);
+        self.recursive = recursive;
         if recursive {
             self.start_of_recursive(function);
         }
-        let mut far = Far::new(function);
-        self.make_room(&mut far);
-        self.put_away(&far, &function.params);
-        let results = self.block_with_far(&function.body, &[], &far);
+        let results = self.block(&function.body, &[]);
         let mut offset = 0;
         for value in results.iter().flatten() {
             self.b.ins().store(plain(), *value, room, offset);
@@ -199,13 +202,17 @@ impl Emitter<'_, '_, '_> {
     /// Fails while there is still room on the stack to do so.
     fn start_of_recursive(&mut self, function: &Function) {
         let span = function.body.stmts.first().map_or(Span::default(), |s| s.span);
+        self.require_stack(span);
+        let one = self.b.ins().iconst(types::I64, 1);
+        self.charge(one, span);
+    }
+
+    pub(super) fn require_stack(&mut self, span: Span) {
         let end = gradus_runtime::memory::STACK_END_OFFSET;
         let end = self.b.ins().load(types::I64, plain(), self.thread, end);
         let here = self.b.ins().get_stack_pointer(types::I64);
         let fits = self.b.ins().icmp(ir::condcodes::IntCC::UnsignedGreaterThan, here, end);
         self.require(fits, None, span, Kind::Stack);
-        let one = self.b.ins().iconst(types::I64, 1);
-        self.charge(one, span);
     }
 
     /// Counts steps, and looks at the limits from time to time.

@@ -1,10 +1,12 @@
 //! Interned names, so that variables are small and can be copied.
 
 use indexmap::IndexSet;
+use rustc_hash::FxBuildHasher;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex};
 
-static NAMES: LazyLock<Mutex<IndexSet<Arc<str>>>> = LazyLock::new(Mutex::default);
+static NAMES: LazyLock<Mutex<IndexSet<Arc<str>, FxBuildHasher>>> = LazyLock::new(Mutex::default);
 
 /// A name for people. Only letters, digits and underscores, so that it can stand in any output.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -12,14 +14,10 @@ pub struct Name(u32);
 
 impl Name {
     pub fn new(text: &str) -> Name {
-        let plain: String = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-        let plain = match plain.chars().next() {
-            Some(c) if c.is_ascii_digit() => format!("v{plain}"),
-            None => "v".to_string(),
-            Some(_) => plain,
-        };
+        let text = plain(text);
         let mut names = NAMES.lock().unwrap_or_else(|e| e.into_inner());
-        Name(names.insert_full(plain.into()).0 as u32)
+        let at = names.get_index_of(&*text).unwrap_or_else(|| names.insert_full(text.into()).0);
+        Name(at as u32)
     }
 
     pub fn text(self) -> Arc<str> {
@@ -30,6 +28,20 @@ impl Name {
     /// `x` with `_adj` is `x_adj`.
     pub fn with(self, suffix: &str) -> Name {
         Name::new(&format!("{}{suffix}", self.text()))
+    }
+}
+
+/// The nearest text that can stand in any output.
+fn plain(text: &str) -> Cow<'_, str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match text.chars().next() {
+        None => "v".into(),
+        Some(first) if text.chars().all(fits) && !first.is_ascii_digit() => text.into(),
+        Some(first) => {
+            let before = if first.is_ascii_digit() { "v" } else { "" };
+            let letters = text.chars().map(|c| if fits(c) { c } else { '_' });
+            before.chars().chain(letters).collect::<String>().into()
+        }
     }
 }
 

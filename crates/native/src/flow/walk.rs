@@ -220,6 +220,18 @@ pub fn free_vars(block: &Block) -> Vec<Var> {
     order
 }
 
+/// Whether a variable is used in a block, at any depth.
+pub fn mentions(block: &Block, var: Var) -> bool {
+    with_stack(|| {
+        block.results.contains(&var.into())
+            || block.stmts.iter().any(|stmt| {
+                let mut found = false;
+                stmt.op.for_each_operand(&mut |a| found |= a == Atom::Var(var));
+                found || stmt.op.blocks().iter().any(|(inner, _)| mentions(inner, var))
+            })
+    })
+}
+
 /// How often each variable is used as an operand, at any depth.
 pub fn count_uses(block: &Block) -> FxHashMap<Var, usize> {
     let mut uses = FxHashMap::default();

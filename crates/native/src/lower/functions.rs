@@ -7,6 +7,7 @@ use super::value::{Function as Known, Group, Recursive, Value};
 use super::{Lowered, Lowering};
 use crate::flow::walk::{callees, for_each_binder, free_vars, Renaming};
 use crate::flow::{self, Atom, Block, FunctionId, Name, Op, Var};
+use crate::recursion::on_cycles;
 use crate::refusal::Reason;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Body, Global, Program, Symbol, Term, TermKind, Type};
@@ -337,19 +338,19 @@ fn pass_captured(block: &mut Block, captured: &FxHashMap<FunctionId, Vec<Var>>) 
 
 /// The definitions that a definition mentions.
 fn mentions(program: &Program, name: &Symbol) -> Vec<Symbol> {
-    fn walk(term: &Term, found: &mut Vec<Symbol>) {
+    fn walk(term: &Term, seen: &mut FxHashSet<Symbol>, found: &mut Vec<Symbol>) {
         with_stack(|| {
             if let TermKind::Global(Global::Source { name, .. }) = &*term.kind {
-                if !found.contains(name) {
+                if seen.insert(name.clone()) {
                     found.push(name.clone());
                 }
             }
-            gradus_core::traverse::for_each_child(term, &mut |child| walk(child, found));
+            gradus_core::traverse::for_each_child(term, &mut |child| walk(child, seen, found));
         })
     }
     let mut found = Vec::new();
     if let Some(Body::Term(term)) = program.defs.get(name).map(|d| &d.body) {
-        walk(term, &mut found);
+        walk(term, &mut FxHashSet::default(), &mut found);
     }
     found
 }
@@ -371,21 +372,9 @@ fn reaches(program: &Program, from: &Symbol, to: &Symbol) -> bool {
 
 /// The definitions that call themselves, directly or through others.
 pub(super) fn recursive_definitions(program: &Program) -> FxHashSet<Symbol> {
-    let graph: FxHashMap<Symbol, Vec<Symbol>> =
-        program.defs.keys().map(|name| (name.clone(), mentions(program, name))).collect();
-    let mut recursive = FxHashSet::default();
-    for name in program.defs.keys() {
-        let mut next = graph[name].clone();
-        let mut seen: FxHashSet<Symbol> = FxHashSet::default();
-        while let Some(other) = next.pop() {
-            if other == *name {
-                recursive.insert(name.clone());
-                break;
-            }
-            if seen.insert(other.clone()) {
-                next.extend(graph.get(&other).cloned().unwrap_or_default());
-            }
-        }
-    }
-    recursive
+    let numbers: FxHashMap<&Symbol, usize> = program.defs.keys().enumerate().map(|(at, name)| (name, at)).collect();
+    let mentioned = |name: &Symbol| mentions(program, name).iter().filter_map(|m| numbers.get(m).copied()).collect();
+    let graph: Vec<Vec<usize>> = program.defs.keys().map(mentioned).collect();
+    let recursive = on_cycles(&graph);
+    program.defs.keys().zip(recursive).filter(|(_, recursive)| *recursive).map(|(name, _)| name.clone()).collect()
 }

@@ -4,68 +4,87 @@ use super::small::{numbers, Parts, Small};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
+use rustc_hash::FxHashMap;
 
-impl Small {
+impl Small<'_> {
     /// Accumulators of such arrays whose additions all go to known places, and sums that are added to in one line.
     pub(super) fn accumulators(&mut self, block: &mut Block) {
-        let mut at = 0;
-        while at < block.stmts.len() {
-            let stmt = &block.stmts[at];
-            at += 1;
-            let Op::Open { init } = &stmt.op else { continue };
-            let (acc, init) = (stmt.binds[0], *init);
-            // Nobody uses it any more after it was frozen.
-            let frozen = |s: &Stmt| matches!(&s.op, Op::Freeze { acc: frozen } if *frozen == acc);
-            let Some(distance) = block.stmts[at..].iter().position(frozen) else { continue };
-            let end = at + distance + 1;
-            let mut uses = Uses::default();
-            uses.find(acc, &block.stmts[at..end], 0, false);
-            if uses.other {
-                continue;
-            }
+        let opened = block.stmts.iter().filter(|s| matches!(s.op, Op::Open { .. }));
+        let mut all: FxHashMap<Var, Uses> = opened.map(|s| (s.binds[0], Uses::default())).collect();
+        if all.is_empty() {
+            return;
+        }
+        for (at, stmt) in block.stmts.iter().enumerate() {
+            note_uses(stmt, &Where { at, nested: false, in_loop: false }, &mut all);
+        }
+        // What each statement becomes.
+        let mut stmts: Vec<Vec<Stmt>> = std::mem::take(&mut block.stmts).into_iter().map(|s| vec![s]).collect();
+        for at in 0..stmts.len() {
+            let [Stmt { binds, op: Op::Open { init }, .. }] = &stmts[at][..] else { continue };
+            let (acc, init) = (binds[0], *init);
+            let Some(uses) = all.get(&acc).filter(|uses| uses.frozen.is_some() && !uses.other) else { continue };
             // Boxes, which only a function can add, as long as there is nothing to add.
             let line = match init {
-                Atom::Nil(_) => one_addition(&block.stmts[at..end], acc),
+                Atom::Nil(_) => one_addition(uses.places.iter().flat_map(|at| &stmts[*at]), acc),
                 _ => acc.ty.is_real(),
             };
             if acc.ty.rank == 0 && line && !uses.in_loops {
-                let mut end = end;
                 if uses.nested {
-                    let mut between: Vec<Stmt> = block.stmts.drain(at..end).collect();
-                    out_of_branches(&mut between, acc);
-                    end = at + between.len();
-                    block.stmts.splice(at..at, between);
+                    uses.places.iter().for_each(|at| out_of_branches(&mut stmts[*at], acc));
                 }
-                in_one_line(&mut block.stmts[at - 1..end], acc, init);
+                let mut total = init;
+                in_one_line(&mut stmts[at], acc, init, &mut total);
+                uses.places.iter().for_each(|at| in_one_line(&mut stmts[*at], acc, init, &mut total));
                 self.changed = true;
             } else if let (1, true, Some(Parts::Items(items))) = (acc.ty.rank, acc.ty.is_real(), self.of(init).cloned())
             {
-                if uses.fixed {
-                    self.take_apart(block, at - 1, acc, items);
+                if !uses.elsewhere {
+                    self.take_apart(&mut stmts, [at].iter().chain(&uses.places), acc, items);
                 }
             }
         }
+        block.stmts = stmts.into_iter().flatten().collect();
     }
 
-    fn take_apart(&mut self, block: &mut Block, at: usize, acc: Var, items: Vec<Atom>) {
-        let span = block.stmts[at].span;
+    /// `places` are the statements that have to do with the accumulator.
+    fn take_apart<'p>(
+        &mut self,
+        stmts: &mut [Vec<Stmt>],
+        places: impl Iterator<Item = &'p usize>,
+        acc: Var,
+        items: Vec<Atom>,
+    ) {
         let accs: Vec<Var> = items.iter().map(|_| Var::fresh(acc.name, acc.ty.at(1))).collect();
-        redirect(block, acc, &accs, &mut |array| match self.parts.get(&array) {
-            Some(Parts::Items(items)) => Some(items.clone()),
-            Some(Parts::Dummy) | None => None,
-        });
-        let open = |(acc, init): (&Var, &Atom)| Stmt { binds: vec![*acc], op: Op::Open { init: *init }, span };
-        let opens: Vec<Stmt> = accs.iter().zip(&items).map(open).collect();
-        block.stmts.splice(at..at + 1, opens);
         self.changed = true;
-        let frozen = |s: &Stmt| matches!(&s.op, Op::Freeze { acc: frozen } if *frozen == acc);
-        if let Some(end) = block.stmts.iter().position(frozen) {
-            let (array, span) = (block.stmts[end].binds[0], block.stmts[end].span);
-            let totals = numbers(array, accs.len());
-            let freeze = |(acc, total): (&Var, &Var)| Stmt { binds: vec![*total], op: Op::Freeze { acc: *acc }, span };
-            let mut new: Vec<Stmt> = accs.iter().zip(&totals).map(freeze).collect();
-            self.rejoin(array, &totals, span, &mut new);
-            block.stmts.splice(end..end + 1, new);
+        for at in places {
+            redirect(&mut stmts[*at], acc, &accs, &mut |array| match self.of(array.into()) {
+                Some(Parts::Items(items)) => Some(items.clone()),
+                Some(Parts::Dummy) | None => None,
+            });
+            let mut new = Vec::new();
+            for stmt in std::mem::take(&mut stmts[*at]) {
+                let span = stmt.span;
+                match &stmt.op {
+                    Op::Open { .. } if stmt.binds == [acc] => {
+                        let open =
+                            |(acc, init): (&Var, &Atom)| Stmt { binds: vec![*acc], op: Op::Open { init: *init }, span };
+                        new.extend(accs.iter().zip(&items).map(open));
+                    }
+                    Op::Freeze { acc: frozen } if *frozen == acc => {
+                        let array = stmt.binds[0];
+                        let totals = numbers(array, accs.len());
+                        let freeze = |(acc, total): (&Var, &Var)| Stmt {
+                            binds: vec![*total],
+                            op: Op::Freeze { acc: *acc },
+                            span,
+                        };
+                        new.extend(accs.iter().zip(&totals).map(freeze));
+                        self.rejoin(array, &totals, span, &mut new);
+                    }
+                    _ => new.push(stmt),
+                }
+            }
+            stmts[*at] = new;
         }
     }
 }
@@ -73,47 +92,61 @@ impl Small {
 /// How an accumulator is used after it was opened.
 #[derive(Default)]
 struct Uses {
+    /// The statements of the block that use it, in order, the last of which freezes it.
+    places: Vec<usize>,
+    /// Where nobody uses it any more.
+    frozen: Option<usize>,
     /// In a nested block.
     nested: bool,
     /// In the body of a loop.
     in_loops: bool,
-    /// Every addition is to a place known now, or of the whole.
-    fixed: bool,
+    /// Some addition is to a place that is not known now.
+    elsewhere: bool,
     /// By something other than `add` and `freeze`.
     other: bool,
 }
 
-impl Uses {
-    fn find(&mut self, acc: Var, stmts: &[Stmt], depth: usize, in_loop: bool) {
-        if depth == 0 {
-            self.fixed = true;
+/// Where a statement stands: in which of the block's statements, and how.
+struct Where {
+    at: usize,
+    nested: bool,
+    in_loop: bool,
+}
+
+/// Notes how a statement uses accumulators.
+fn note_uses(stmt: &Stmt, place: &Where, all: &mut FxHashMap<Var, Uses>) {
+    stmt.op.for_each_operand(&mut |operand| {
+        let Some(acc) = operand.var().filter(|v| v.ty.accumulator) else { return };
+        let Some(uses) = all.get_mut(&acc) else { return };
+        if uses.places.last() != Some(&place.at) {
+            uses.places.push(place.at);
         }
-        for stmt in stmts {
-            match &stmt.op {
-                Op::Add { acc: to, index, .. } if *to == acc => {
-                    self.nested |= depth > 0;
-                    self.in_loops |= in_loop;
-                    self.fixed &= matches!(index[..], [] | [Atom::Int(_)]);
-                }
-                Op::Freeze { acc: frozen } if *frozen == acc => {}
-                op => op.for_each_operand(&mut |a| self.other |= a == Atom::Var(acc)),
+        match &stmt.op {
+            Op::Add { acc: to, index, .. } if *to == acc => {
+                uses.nested |= place.nested;
+                uses.in_loops |= place.in_loop;
+                uses.elsewhere |= !matches!(index[..], [] | [Atom::Int(_)]);
             }
-            let in_loop = in_loop || matches!(stmt.op, Op::For(_) | Op::While(_));
-            for (inner, _) in stmt.op.blocks() {
-                with_stack(|| self.find(acc, &inner.stmts, depth + 1, in_loop));
-            }
+            Op::Freeze { .. } if !place.nested => uses.frozen = Some(place.at),
+            Op::Freeze { .. } => {}
+            _ => uses.other = true,
         }
+    });
+    let in_loop = place.in_loop || matches!(stmt.op, Op::For(_) | Op::While(_));
+    let inside = Where { at: place.at, nested: true, in_loop };
+    for (inner, _) in stmt.op.blocks() {
+        with_stack(|| inner.stmts.iter().for_each(|stmt| note_uses(stmt, &inside, all)));
     }
 }
 
 /// Whether at most one addition is made, whichever way the program goes.
-fn one_addition(stmts: &[Stmt], acc: Var) -> bool {
+fn one_addition<'a>(stmts: impl IntoIterator<Item = &'a Stmt>, acc: Var) -> bool {
     let mut found = 0;
     for stmt in stmts {
         let inner = stmt.op.blocks();
         match &stmt.op {
             Op::Add { acc: to, .. } if *to == acc => found += 1,
-            _ if inner.iter().any(|(block, _)| walk::free_vars(block).contains(&acc)) => {
+            _ if inner.iter().any(|(block, _)| walk::mentions(block, acc)) => {
                 found += 1;
                 if !inner.iter().all(|(block, _)| with_stack(|| one_addition(&block.stmts, acc))) {
                     return false;
@@ -130,9 +163,8 @@ fn nothing(acc: Var) -> Atom {
     acc.ty.shape().map_or(Atom::Real(0.0), Atom::Nil)
 }
 
-/// `open x; += y; += z; freeze` is `x + y + z`.
-fn in_one_line(stmts: &mut [Stmt], acc: Var, init: Atom) {
-    let mut total = init;
+/// `open x; += y; += z; freeze` is `x + y + z`. `total` is what was added up before these statements.
+fn in_one_line(stmts: &mut [Stmt], acc: Var, init: Atom, total: &mut Atom) {
     for stmt in stmts {
         match &stmt.op {
             Op::Open { .. } if stmt.binds == [acc] => {
@@ -145,15 +177,15 @@ fn in_one_line(stmts: &mut [Stmt], acc: Var, init: Atom) {
             }
             Op::Add { acc: to, value, .. } if *to == acc => {
                 let sum = Var::fresh(acc.name, acc.ty.frozen());
-                let op = match total {
+                let op = match *total {
                     Atom::Nil(_) => Op::Copy { value: *value },
-                    _ => Op::Scalar { prim: Prim::AddReal, args: vec![total, *value] },
+                    before => Op::Scalar { prim: Prim::AddReal, args: vec![before, *value] },
                 };
                 *stmt = Stmt { binds: vec![sum], op, span: stmt.span };
-                total = sum.into();
+                *total = sum.into();
             }
             Op::Freeze { acc: frozen } if *frozen == acc => {
-                *stmt = Stmt { binds: stmt.binds.clone(), op: Op::Copy { value: total }, span: stmt.span };
+                *stmt = Stmt { binds: stmt.binds.clone(), op: Op::Copy { value: *total }, span: stmt.span };
             }
             _ => {}
         }
@@ -165,7 +197,7 @@ fn out_of_branches(stmts: &mut Vec<Stmt>, acc: Var) {
     let mut out = Vec::with_capacity(stmts.len());
     for mut stmt in std::mem::take(stmts) {
         let adds = match &stmt.op {
-            Op::If { then, otherwise, .. } => [then, otherwise].iter().any(|b| walk::free_vars(b).contains(&acc)),
+            Op::If { then, otherwise, .. } => [then, otherwise].iter().any(|b| walk::mentions(b, acc)),
             _ => false,
         };
         let span = stmt.span;
@@ -214,9 +246,9 @@ fn taken_sum(block: &mut Block, acc: Var) -> Atom {
 }
 
 /// Sends additions to elements of an accumulator to accumulators of their own.
-fn redirect(block: &mut Block, acc: Var, accs: &[Var], parts: &mut dyn FnMut(Var) -> Option<Vec<Atom>>) {
-    let mut out = Vec::with_capacity(block.stmts.len());
-    for mut stmt in std::mem::take(&mut block.stmts) {
+fn redirect(stmts: &mut Vec<Stmt>, acc: Var, accs: &[Var], parts: &mut dyn FnMut(Var) -> Option<Vec<Atom>>) {
+    let mut out = Vec::with_capacity(stmts.len());
+    for mut stmt in std::mem::take(stmts) {
         let span = stmt.span;
         match &mut stmt.op {
             Op::Add { acc: to, index, value } if *to == acc => match (&index[..], value.var()) {
@@ -247,11 +279,11 @@ fn redirect(block: &mut Block, acc: Var, accs: &[Var], parts: &mut dyn FnMut(Var
             },
             _ => {
                 for inner in stmt.op.blocks_mut() {
-                    with_stack(|| redirect(inner, acc, accs, parts));
+                    with_stack(|| redirect(&mut inner.stmts, acc, accs, parts));
                 }
                 out.push(stmt);
             }
         }
     }
-    block.stmts = out;
+    *stmts = out;
 }

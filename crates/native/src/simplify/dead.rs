@@ -14,8 +14,7 @@ pub fn run(block: &mut Block, module: &Module) {
     let mut passed = FxHashSet::default();
     accumulators_in_calls(block, &mut passed);
     let dead = Dead { module, own, passed };
-    let mut live = FxHashSet::default();
-    dead.block(block, &mut live, true);
+    dead.block(block, &mut Live::default(), true);
 }
 
 struct Dead<'a> {
@@ -37,12 +36,33 @@ fn accumulators_in_calls(block: &Block, found: &mut FxHashSet<Var>) {
     })
 }
 
-type Live = FxHashSet<Var>;
+/// The variables that are needed from some place on.
+#[derive(Default)]
+struct Live<'a> {
+    own: FxHashSet<Var>,
+    /// Those found before a trial began.
+    before: Option<&'a Live<'a>>,
+}
+
+impl<'a> Live<'a> {
+    /// The same with room for more, for a trial.
+    fn on_trial(&'a self) -> Live<'a> {
+        Live { own: FxHashSet::default(), before: Some(self) }
+    }
+
+    fn contains(&self, var: &Var) -> bool {
+        self.own.contains(var) || self.before.is_some_and(|before| before.contains(var))
+    }
+
+    fn extend(&mut self, vars: impl IntoIterator<Item = Var>) {
+        self.own.extend(vars);
+    }
+}
 
 impl Dead<'_> {
     /// Takes dead statements out; `live` gets the variables that the block needs. `checks`: whether failing counts; in a loop that is
     /// run again it does not, since the other run makes the same checks.
-    fn block(&self, block: &mut Block, live: &mut Live, checks: bool) {
+    fn block(&self, block: &mut Block, live: &mut Live<'_>, checks: bool) {
         with_stack(|| {
             live.extend(block.results.iter().filter_map(|a| a.var()));
             let mut kept = Vec::with_capacity(block.stmts.len());
@@ -57,7 +77,7 @@ impl Dead<'_> {
     }
 
     /// Whether to keep a statement; if so, its nested blocks are cleaned and its operands become live.
-    fn stmt(&self, stmt: &mut Stmt, live: &mut Live, checks: bool) -> bool {
+    fn stmt(&self, stmt: &mut Stmt, live: &mut Live<'_>, checks: bool) -> bool {
         let wanted = stmt.binds.iter().any(|v| live.contains(v));
         let replayed = match &stmt.op {
             Op::For(l) => l.replayed,
@@ -100,7 +120,7 @@ impl Dead<'_> {
     }
 
     /// Whether running the operation matters beyond its results. `checks`: whether failing counts.
-    fn has_effect(&self, op: &Op, live: &Live, checks: bool) -> bool {
+    fn has_effect(&self, op: &Op, live: &Live<'_>, checks: bool) -> bool {
         let wanted = |acc: &Var| live.contains(acc) || !self.own.contains(acc);
         match op {
             Op::Check { .. } => checks,
@@ -151,25 +171,27 @@ impl Dead<'_> {
         body: &Block,
         skip: usize,
         binds: &[Var],
-        live: &Live,
+        live: &Live<'_>,
         checks: bool,
     ) -> Vec<bool> {
         let mut keep: Vec<bool> = binds.iter().map(|v| live.contains(v)).collect();
-        loop {
+        // State that is wanted anyway asks for no trial.
+        while keep.iter().take(carried.len()).any(|keep| !keep) {
             let mut trial = body.clone();
             trial.results.truncate(skip);
             let wanted = body.results.iter().skip(skip).zip(&keep).filter(|(_, keep)| **keep);
             trial.results.extend(wanted.map(|(a, _)| *a));
-            let mut needed = live.clone();
+            let mut needed = live.on_trial();
             self.block(&mut trial, &mut needed, checks);
             let before = keep.clone();
             for (i, (var, _)) in carried.iter().enumerate() {
                 keep[i] |= needed.contains(var);
             }
             if keep == before {
-                return keep;
+                break;
             }
         }
+        keep
     }
 }
 

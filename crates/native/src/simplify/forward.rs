@@ -41,16 +41,22 @@ pub(super) enum Made {
     Like(Atom),
 }
 
+/// The number of a block, in the order in which they are walked through.
+type BlockNumber = usize;
+
 #[derive(Default)]
 pub(super) struct Forward {
     pub(super) replaced: Renaming,
-    /// One table for each open block.
-    pub(super) known: Vec<FxHashMap<Key, Atom>>,
+    /// For each block whether its end is still to come; what is noted with the number of another one holds no more.
+    is_open: Vec<bool>,
+    /// The innermost block.
+    here: BlockNumber,
+    known: FxHashMap<Key, (Atom, BlockNumber)>,
     pub(super) made: FxHashMap<Var, Made>,
-    /// Booleans that are true here, one set for each open block.
-    facts: Vec<FxHashSet<Var>>,
+    /// Booleans that are true here.
+    facts: FxHashMap<Var, BlockNumber>,
     /// Booleans that are false here.
-    denied: Vec<FxHashSet<Var>>,
+    denied: FxHashMap<Var, BlockNumber>,
     /// Integers that are known to be equal to something else as long as a block is open, and what they were replaced by before.
     equal: Vec<Vec<(Var, Option<Atom>)>>,
     /// The indices of loops, with their counts.
@@ -73,9 +79,8 @@ impl Forward {
     /// Walks a block in which a boolean is known.
     fn block_knowing(&mut self, block: &mut Block, fact: Option<(Var, bool)>) {
         with_stack(|| {
-            self.known.push(FxHashMap::default());
-            self.facts.push(FxHashSet::default());
-            self.denied.push(FxHashSet::default());
+            let around = std::mem::replace(&mut self.here, self.is_open.len());
+            self.is_open.push(true);
             self.equal.push(Vec::new());
             let inequalities = self.inequalities.len();
             if let Some((fact, outcome)) = fact {
@@ -89,9 +94,8 @@ impl Forward {
                 *result = self.replaced.atom(*result);
             }
             block.stmts = out;
-            self.known.pop();
-            self.facts.pop();
-            self.denied.pop();
+            self.is_open[self.here] = false;
+            self.here = around;
             self.inequalities.truncate(inequalities);
             for (var, before) in self.equal.pop().unwrap_or_default().into_iter().rev() {
                 match before {
@@ -105,8 +109,8 @@ impl Forward {
     /// From here to the end of the block, a boolean is known, and with it what it is made of.
     fn learn(&mut self, fact: Var, outcome: bool) {
         let known = if outcome { &mut self.facts } else { &mut self.denied };
-        if let Some(known) = known.last_mut() {
-            known.insert(fact);
+        if !known.get(&fact).is_some_and(|block| self.is_open[*block]) {
+            known.insert(fact, self.here);
         }
         match self.made.get(&fact).cloned() {
             Some(Made::Scalar(Prim::Not, args)) => {
@@ -169,13 +173,18 @@ impl Forward {
     }
 
     pub(super) fn find(&self, key: &Key) -> Option<Atom> {
-        self.known.iter().rev().find_map(|table| table.get(key).copied())
+        self.known.get(key).filter(|(_, block)| self.is_open[*block]).map(|(atom, _)| *atom)
+    }
+
+    /// Notes what a computation gives, as long as this block is open. It must not be known.
+    fn note(&mut self, key: Key, atom: Atom) {
+        self.known.insert(key, (atom, self.here));
     }
 
     pub(super) fn holds(&self, atom: Atom) -> bool {
         match atom {
             Atom::Bool(b) => b,
-            Atom::Var(v) => self.facts.iter().any(|facts| facts.contains(&v)),
+            Atom::Var(v) => self.facts.get(&v).is_some_and(|block| self.is_open[*block]),
             Atom::Real(_) | Atom::Int(_) | Atom::Nil(_) => false,
         }
     }
@@ -184,7 +193,7 @@ impl Forward {
     pub(super) fn fails(&self, atom: Atom) -> bool {
         match atom {
             Atom::Bool(b) => !b,
-            Atom::Var(v) => self.denied.iter().any(|denied| denied.contains(&v)),
+            Atom::Var(v) => self.denied.get(&v).is_some_and(|block| self.is_open[*block]),
             Atom::Real(_) | Atom::Int(_) | Atom::Nil(_) => false,
         }
     }
@@ -200,9 +209,7 @@ impl Forward {
             self.replace(stmt.binds[0], known);
             return;
         }
-        if let Some(table) = self.known.last_mut() {
-            table.insert(key, stmt.binds[0].into());
-        }
+        self.note(key, stmt.binds[0].into());
         out.push(stmt);
     }
 
@@ -222,7 +229,10 @@ impl Forward {
                 if let Some(value) = fold::scalar(prim, &args).or_else(|| self.in_range(prim, &args)) {
                     return self.replace(y, value);
                 }
-                self.made.insert(y, Made::Scalar(prim, args.clone()));
+                // Nobody asks how a real came about.
+                if !y.ty.is_real() {
+                    self.made.insert(y, Made::Scalar(prim, args.clone()));
+                }
                 let mut ordered = args;
                 if matches!(prim, Prim::AddReal | Prim::MulReal | Prim::AddInt | Prim::MulInt) {
                     ordered.sort_by_key(|a| a.var().map_or(u32::MAX, |v| v.id));
@@ -382,9 +392,10 @@ impl Forward {
                     }
                     return;
                 }
-                if let Some(table) = self.known.last_mut() {
-                    for (i, bind) in stmt.binds.iter().enumerate() {
-                        table.insert(Key::Field(cell, tag, i), (*bind).into());
+                for (i, bind) in stmt.binds.iter().enumerate() {
+                    let key = Key::Field(cell, tag, i);
+                    if self.find(&key).is_none() {
+                        self.note(key, (*bind).into());
                     }
                 }
                 out.push(stmt);

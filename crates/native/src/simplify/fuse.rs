@@ -1,38 +1,74 @@
 //! Fusion: a loop that only builds arrays which one later loop of the same length reads, each element in its own iteration, is
 //! run inside that loop, and the arrays are never made.
 
-use crate::flow::walk::{count_uses, Renaming};
+use crate::flow::walk::{for_each_operand, Renaming};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
+use rustc_hash::FxHashMap;
 
 pub fn run(block: &mut Block) {
     with_stack(|| {
         for stmt in &mut block.stmts {
             stmt.op.blocks_mut().into_iter().for_each(run);
         }
+        let mut users = Users::of(block);
         // From the last producer to the first, so that chains of maps become one loop.
         for at in (0..block.stmts.len()).rev() {
-            if let Some(consumer) = consumer_of(block, at) {
+            if let Some(consumer) = users.consumer_of(block, at) {
                 fuse(block, at, consumer);
+                users.moved.insert(at, consumer);
             }
         }
     })
 }
 
-/// The loop that alone reads what the loop at `at` builds.
-fn consumer_of(block: &Block, at: usize) -> Option<usize> {
-    let Stmt { binds, op: Op::For(producer), .. } = &block.stmts[at] else { return None };
-    if !producer.carried.is_empty() || binds.is_empty() || adds_outside(&producer.body) {
-        return None;
-    }
-    let all = count_uses(block);
-    let uses: usize = binds.iter().map(|v| all.get(v).copied().unwrap_or(0)).sum();
-    (at + 1..block.stmts.len()).find(|later| match &block.stmts[*later].op {
-        Op::For(consumer) => {
-            uses > 0 && consumer.count == producer.count && reads(&consumer.body, binds, consumer.index) == uses
+/// Where the results of loops are used, found once for all loops of a block.
+struct Users {
+    /// For each result of a loop the statements, by number, with as many entries as there are uses.
+    of: FxHashMap<Var, Vec<usize>>,
+    /// The statements that became part of another one.
+    moved: FxHashMap<usize, usize>,
+}
+
+impl Users {
+    fn of(block: &Block) -> Users {
+        let loops = block.stmts.iter().filter(|s| matches!(s.op, Op::For(_)));
+        let mut of: FxHashMap<Var, Vec<usize>> = loops.flat_map(|s| s.binds.iter().map(|v| (*v, Vec::new()))).collect();
+        let mut note = |at: usize, atom: Atom| {
+            if let Some(uses) = atom.var().and_then(|v| of.get_mut(&v)) {
+                uses.push(at);
+            }
+        };
+        for (at, stmt) in block.stmts.iter().enumerate() {
+            stmt.op.for_each_operand(&mut |a| note(at, a));
+            for (inner, _) in stmt.op.blocks() {
+                for_each_operand(inner, &mut |a| note(at, a));
+            }
         }
-        _ => false,
-    })
+        block.results.iter().for_each(|a| note(block.stmts.len(), *a));
+        Users { of, moved: FxHashMap::default() }
+    }
+
+    /// The loop that alone reads what the loop at `at` builds.
+    fn consumer_of(&self, block: &Block, at: usize) -> Option<usize> {
+        let Stmt { binds, op: Op::For(producer), .. } = &block.stmts[at] else { return None };
+        if !producer.carried.is_empty() || binds.is_empty() || adds_outside(&producer.body) {
+            return None;
+        }
+        let uses = || binds.iter().filter_map(|v| self.of.get(v)).flatten().map(|user| self.now(*user));
+        let user = uses().next()?;
+        let Op::For(consumer) = &block.stmts.get(user)?.op else { return None };
+        let alone = uses().all(|other| other == user) && consumer.count == producer.count;
+        (alone && reads(&consumer.body, binds, consumer.index) == uses().count()).then_some(user)
+    }
+
+    /// Where a statement is by now.
+    fn now(&self, mut at: usize) -> usize {
+        while let Some(there) = self.moved.get(&at) {
+            at = *there;
+        }
+        at
+    }
 }
 
 fn adds_outside(block: &Block) -> bool {

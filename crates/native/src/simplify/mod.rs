@@ -15,6 +15,7 @@ mod sums;
 mod unroll;
 
 use crate::flow::*;
+use gradus_core::traverse::with_stack;
 
 /// Simplifies a function of a module.
 pub fn function(module: &mut Module, id: FunctionId) {
@@ -39,9 +40,15 @@ pub fn module(module: &mut Module) {
 
 /// Simplifies a block, which may have free variables.
 pub fn block(block: &mut Block, module: &Module) {
+    if !has_loops(block) {
+        // All that is left to do is done at once.
+        small_arrays(block);
+        return dead::run(block, module);
+    }
     // Each step makes room for others; twice is enough for what differentiation writes.
     for _ in 0..2 {
         small_arrays(block);
+        forward::run(block);
         sums::from_state(block);
         hoist::run(block);
         dead::run(block, module);
@@ -51,6 +58,15 @@ pub fn block(block: &mut Block, module: &Module) {
     }
     forward::run(block);
     dead::run(block, module);
+}
+
+fn has_loops(block: &Block) -> bool {
+    with_stack(|| {
+        block.stmts.iter().any(|stmt| match &stmt.op {
+            Op::For(_) | Op::While(_) => true,
+            op => op.blocks().iter().any(|(inner, _)| has_loops(inner)),
+        })
+    })
 }
 
 /// Works out of a block what is known, such as branches on what is decided.
@@ -67,9 +83,10 @@ pub fn dead_code(block: &mut Block, module: &Module) {
 fn small_arrays(block: &mut Block) {
     for _ in 0..4 {
         forward::run(block);
-        unroll::run(block);
-        if !small::run(block) {
-            break;
+        let written_out = unroll::run(block);
+        let taken_apart = small::run(block);
+        if !written_out && !taken_apart {
+            return;
         }
     }
     forward::run(block);

@@ -21,8 +21,10 @@ pub(super) enum Parts {
 }
 
 #[derive(Default)]
-pub(super) struct Small {
-    pub(super) parts: FxHashMap<Var, Parts>,
+pub(super) struct Small<'a> {
+    parts: FxHashMap<Var, Parts>,
+    /// What is known from before, for a trial.
+    before: Option<&'a Small<'a>>,
     pub(super) changed: bool,
 }
 
@@ -57,9 +59,10 @@ fn atoms(vars: &[Var]) -> Vec<Atom> {
     vars.iter().copied().map(Atom::Var).collect()
 }
 
-impl Small {
+impl Small<'_> {
     pub(super) fn of(&self, atom: Atom) -> Option<&Parts> {
-        self.parts.get(&atom.var()?)
+        let var = atom.var()?;
+        self.parts.get(&var).or_else(|| self.before?.of(atom))
     }
 
     fn block(&mut self, block: &mut Block) {
@@ -211,7 +214,7 @@ impl Small {
         forward::run(body);
         unroll::run(body);
         forward::run(body);
-        let mut inner = Small { parts: self.parts.clone(), changed: false };
+        let mut inner = Small { before: Some(self), ..Small::default() };
         inner.block(body);
         let next = |i: usize| body.results.get(i + skip).and_then(|a| inner.of(*a));
         let keeps = |(i, choice): (usize, &Option<usize>)| choice.filter(|n| meet(&[next(i)]) == Some(*n));

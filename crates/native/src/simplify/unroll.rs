@@ -10,20 +10,28 @@ pub const FEW: usize = 16;
 /// A loop may not become longer than this many statements.
 const LONG: usize = 400;
 
-pub fn run(block: &mut Block) {
+/// Says whether anything was written out.
+pub fn run(block: &mut Block) -> bool {
     with_stack(|| {
+        let mut any = false;
         let mut out = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().into_iter().for_each(run);
+            for inner in stmt.op.blocks_mut() {
+                any |= run(inner);
+            }
             match &stmt.op {
                 Op::For(l) => match iterations(l) {
-                    Some(count) => write_out(l, &stmt.binds, count, stmt.span, &mut out),
+                    Some(count) => {
+                        any = true;
+                        write_out(l, &stmt.binds, count, stmt.span, &mut out);
+                    }
                     None => out.push(stmt),
                 },
                 _ => out.push(stmt),
             }
         }
         block.stmts = out;
+        any
     })
 }
 

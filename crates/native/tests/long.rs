@@ -1,0 +1,94 @@
+//! Programs so long that their blocks are cut into pieces: results are those of closed forms.
+
+mod support;
+
+use gradus_native::{lower, Backend, Executable, Leaf};
+use std::path::Path;
+use support::{entry, program};
+
+const LINES: usize = 150;
+const WEIGHTS: [f64; 3] = [0.004, -0.002, -0.001];
+
+fn run(text: &str, name: &str, leaves: &[Leaf]) -> Vec<Leaf> {
+    let program = program("long.gr", text, Path::new("."));
+    let (module, ids, _) = lower(&program, &[entry(&program, name)]).expect("is compiled");
+    let code = Executable::new(&module, &ids, &Backend::Cranelift.into()).expect("compiles");
+    code.call(0, leaves).expect("runs")
+}
+
+fn close(found: &[Leaf], expected: &[f64]) {
+    let found: Vec<f64> = found
+        .iter()
+        .flat_map(|leaf| match leaf {
+            Leaf::Real(x) => vec![*x],
+            Leaf::Reals { data, .. } => data.to_vec(),
+            other => panic!("{other:?} is no real"),
+        })
+        .collect();
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() <= 1e-12 * expected.abs(), "{found} instead of {expected}");
+    }
+}
+
+/// Each line adds the sum of the weights times what there is, so that it is multiplied by 1 + s.
+fn lines(from: &str) -> String {
+    let mut text = format!("  let a0 = {from} in\n");
+    for k in 1..=LINES {
+        text += &format!("  let a{k} = a{0} + sum (map (fun w -> w * a{0}) ws) in\n", k - 1);
+    }
+    text
+}
+
+/// The value after so many lines from 2.0, and its derivatives by the weights and by the start.
+fn expected(all: usize) -> Vec<f64> {
+    let growth = 1.0 + WEIGHTS.iter().sum::<f64>();
+    let by_weight = 2.0 * all as f64 * growth.powi(all as i32 - 1);
+    let by_start = growth.powi(all as i32);
+    vec![2.0 * by_start, by_weight, by_weight, by_weight, by_start]
+}
+
+const DERIVATIVES: &str = "let both (ws : real[]) (x : real) : real * (real[] * real) =\n  \
+                           value_and_grad (fun (ws, x) -> f ws x) (ws, x)\n";
+
+#[test]
+fn a_long_function() {
+    let text = format!("let f (ws : real[]) (x : real) : real =\n{}  a{LINES}\n{DERIVATIVES}", lines("x"));
+    close(&run(&text, "both", &[Leaf::reals(WEIGHTS), Leaf::Real(2.0)]), &expected(LINES));
+}
+
+#[test]
+fn a_long_body_of_a_loop() {
+    let text = format!(
+        "let f (ws : real[]) (x : real) : real =\n  loop 3 (fun x ->\n{}  a{LINES}) x\n{DERIVATIVES}",
+        lines("x")
+    );
+    close(&run(&text, "both", &[Leaf::reals(WEIGHTS), Leaf::Real(2.0)]), &expected(3 * LINES));
+}
+
+/// Recursion that is no loop, through lists.
+#[test]
+fn a_long_recursive_function() {
+    let text = format!(
+        "let rec g (ws : real[]) (n : int) (x : real) : real list =\n  if n = 0 then [x] else\n{}  \
+         x :: g ws (n - 1) a{LINES}\n\
+         let rec last (xs : real list) : real = match xs with [] -> 0.0 | [x] -> x | _ :: rest -> last rest\n\
+         let f (ws : real[]) (x : real) : real = last (g ws 3 x)\n{DERIVATIVES}",
+        lines("x")
+    );
+    close(&run(&text, "both", &[Leaf::reals(WEIGHTS), Leaf::Real(2.0)]), &expected(3 * LINES));
+}
+
+/// A branch in a branch, as deep as the program is long: each side gives what its line says, and the derivative of that.
+#[test]
+fn a_deep_ladder() {
+    let mut text = String::from("let f (x : real) : real =\n");
+    for k in 1..=400 {
+        text += &format!("  if x < {k}.0 then {k}.0 * x * x else\n");
+    }
+    text += "  0.0\nlet both (x : real) : real * real = value_and_grad f x\n";
+    for x in [0.5, 17.25, 399.5] {
+        let k = f64::floor(x) + 1.0;
+        close(&run(&text, "both", &[Leaf::Real(x)]), &[k * x * x, 2.0 * k * x]);
+    }
+}
