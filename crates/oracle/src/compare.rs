@@ -86,15 +86,17 @@ struct Prepared {
 
 /// Sends a number of programs through both sides.
 pub fn compare(oracle: &mut Oracle, subjects: &[Subject]) -> std::io::Result<Vec<Outcome>> {
-    let prepared: Vec<Result<Prepared, Outside>> = subjects.iter().map(prepare).collect();
-    let lines: Vec<String> = prepared.iter().flatten().flat_map(|p| p.lines.iter().cloned()).collect();
+    let prepared: Vec<Result<Option<Prepared>, Outside>> = subjects.iter().map(prepare).collect();
+    let lines: Vec<String> =
+        prepared.iter().flatten().flatten().flat_map(|prepared| prepared.lines.iter().cloned()).collect();
     let answers = oracle.ask(&lines)?;
     let mut rest = &answers[..];
     let mut outcomes = Vec::new();
     for (subject, prepared) in subjects.iter().zip(prepared) {
         outcomes.push(match prepared {
             Err(Outside(what)) => Outcome::Outside(what),
-            Ok(prepared) => {
+            Ok(None) => Outcome::TooLarge,
+            Ok(Some(prepared)) => {
                 let (own, others) = rest.split_at(prepared.lines.len());
                 rest = others;
                 match judge(subject, &prepared, own) {
@@ -115,8 +117,20 @@ fn lambda_of(definitions: &dyn Definitions, global: &Global) -> Result<Arc<Lambd
     }
 }
 
-fn prepare(subject: &Subject) -> Result<Prepared, Outside> {
+/// `None` if a run takes too long: the oracle would not end it.
+fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
     let linker = Linker::new(subject.program.clone(), Settings { reverse: Mode::Monadic, check: false });
+    let ends = |point: &Place| {
+        let Ok(Some(x)) = run(&linker, Kinks::Ignore, |machine| machine.eval(&point.term)) else { return false };
+        let called = run(&linker, Kinks::Ignore, |machine| {
+            let f = machine.global(&subject.function)?;
+            machine.apply(f, [x])
+        });
+        !matches!(called, Ok(None))
+    };
+    if !subject.points.iter().all(ends) {
+        return Ok(None);
+    }
     let source = lambda_of(&linker, &subject.function)?;
     let values = values(&linker, &subject.function)?;
     let written = |values: &[Global]| -> Result<String, Outside> {
@@ -149,7 +163,7 @@ fn prepare(subject: &Subject) -> Result<Prepared, Outside> {
     let scalar =
         |value: &Global| linker.definition(value).is_ok_and(|found| matches!(found.ty, Type::Real | Type::Int));
     let lifts = !values.iter().all(scalar);
-    Ok(Prepared { linker, lines, tangent, values, lifts })
+    Ok(Some(Prepared { linker, lines, tangent, values, lifts }))
 }
 
 /// The top-level values that a function needs and that are no functions, each after those that it needs.
