@@ -1,11 +1,17 @@
 //! Which parts of a term cannot carry a derivative, because they mention no variable from outside that has reals or functions inside.
 //! Such a part is left as it stands: its image is its value with zero derivatives.
 
-use crate::Linker;
+use crate::scope::Scope;
+use crate::{Linker, Made};
 use gradus_core::traverse::{for_each_child, with_stack};
-use gradus_core::{Term, TermKind, Type, Var};
+use gradus_core::{Lambda, Term, TermKind, Type, Var};
+use gradus_source::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+
+/// The weight ([`Linker::weight`]) up to which a constant is given zero derivatives: `small` of `proofs/Activity.v`, so that the cost stays within
+/// the bounds that are proved.
+const SMALL: usize = 7;
 
 /// The constant parts of one term, by address; the term must outlive this.
 pub struct Activity {
@@ -26,6 +32,57 @@ impl Activity {
 
     pub fn is_constant(&self, term: &Term) -> bool {
         self.constant.contains(&address(term))
+    }
+
+    /// The type of a part that is left as it stands: one that computes something to which zero derivatives are cheap to give.
+    pub fn kept(&self, linker: &Linker, scope: &Scope, term: &Term) -> Made<Option<Type>> {
+        let computes = match &*term.kind {
+            TermKind::App(..) | TermKind::Prim { .. } | TermKind::Case { .. } | TermKind::If { .. } => true,
+            TermKind::Proj { .. } | TermKind::Let { .. } | TermKind::LetRec { .. } => true,
+            TermKind::Var(..)
+            | TermKind::Global(_)
+            | TermKind::Literal(_)
+            | TermKind::Lambda(_)
+            | TermKind::Tuple(_)
+            | TermKind::Construct { .. }
+            | TermKind::ArrayLiteral { .. }
+            | TermKind::Derive { .. }
+            | TermKind::Lift { .. } => false,
+        };
+        if !computes || !self.is_constant(term) {
+            return Ok(None);
+        }
+        let ty = linker.type_of(scope, term)?;
+        let contents = linker.contents(&ty);
+        let cheap = contents.is_leaf() || (contents.is_small_data() && linker.weight(&ty) <= SMALL);
+        Ok(cheap.then_some(ty))
+    }
+}
+
+impl Linker {
+    /// The parts of a function that its derivatives leave as they stand, by address; the function must outlive this.
+    pub fn kept_parts(&self, lambda: &Arc<Lambda>) -> Result<FxHashSet<usize>, Box<Diagnostic>> {
+        let scope = self.scope(lambda);
+        let activity = Activity::of(self, &scope, &lambda.body);
+        let mut parts = FxHashSet::default();
+        self.add_kept(&activity, &scope, &lambda.body, &mut parts)?;
+        Ok(parts)
+    }
+
+    fn add_kept(&self, activity: &Activity, scope: &Scope, term: &Term, parts: &mut FxHashSet<usize>) -> Made<()> {
+        if activity.kept(self, scope, term)?.is_some() {
+            parts.insert(address(term));
+            return Ok(());
+        }
+        let mut result = Ok(());
+        with_stack(|| {
+            for_each_child(term, &mut |child| {
+                if result.is_ok() {
+                    result = self.add_kept(activity, scope, child, parts);
+                }
+            })
+        });
+        result
     }
 }
 

@@ -296,38 +296,13 @@ pub fn one_type(types: &[Type]) -> Type {
     }
 }
 
-/// The weight ([`Linker::weight`]) up to which a constant is given zero derivatives: `small` of `proofs/Activity.v`, so that the cost stays within
-/// the bounds that are proved.
-const SMALL: usize = 7;
-
 /// The image of a term that cannot carry a derivative, where that is cheap to write: its value, with zero derivatives beside its reals.
 pub fn constant_image(translator: &dyn Translator, scope: &Scope, term: &Term) -> Made<Option<Term>> {
-    let computes = match &*term.kind {
-        TermKind::App(..) | TermKind::Prim { .. } | TermKind::Case { .. } | TermKind::If { .. } => true,
-        TermKind::Proj { .. } | TermKind::Let { .. } | TermKind::LetRec { .. } => true,
-        TermKind::Var(..)
-        | TermKind::Global(_)
-        | TermKind::Literal(_)
-        | TermKind::Lambda(_)
-        | TermKind::Tuple(_)
-        | TermKind::Construct { .. }
-        | TermKind::ArrayLiteral { .. }
-        | TermKind::Derive { .. }
-        | TermKind::Lift { .. } => false,
-    };
-    if !computes || !translator.activity().is_constant(term) {
-        return Ok(None);
-    }
     let linker = translator.linker();
-    let ty = linker.type_of(scope, term)?;
-    let contents = linker.contents(&ty);
-    if contents.is_leaf() {
-        return Ok(Some(term.clone()));
+    match translator.activity().kept(linker, scope, term)? {
+        Some(ty) => wrappers::lift(linker, At(term.span), translator.rules().mode(), &ty, term.clone()).map(Some),
+        None => Ok(None),
     }
-    if contents.is_small_data() && linker.weight(&ty) <= SMALL {
-        return wrappers::lift(linker, At(term.span), translator.rules().mode(), &ty, term.clone()).map(Some);
-    }
-    Ok(None)
 }
 
 /// D(f) of a global: its image, or itself if no mode changes it.

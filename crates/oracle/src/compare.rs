@@ -12,7 +12,7 @@ use gradus_core::{Definitions, Global, Lambda, Mode, Program, Term, TermKind, Ty
 use gradus_derive::{Linker, Settings};
 use gradus_generate::{Data, Generated};
 use gradus_reference::{Kinks, Machine, Options, RuntimeError, Value};
-use gradus_source::Diagnostic;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// Enough for random programs.
@@ -80,8 +80,6 @@ struct Prepared {
     tangent: Tangent,
     /// Top-level values: bound by `let` around the program there, computed before it here.
     values: Vec<Global>,
-    /// Whether there are data among them.
-    lifts: bool,
 }
 
 /// Sends a number of programs through both sides.
@@ -110,7 +108,7 @@ pub fn compare(oracle: &mut Oracle, subjects: &[Subject]) -> std::io::Result<Vec
 }
 
 fn lambda_of(definitions: &dyn Definitions, global: &Global) -> Result<Arc<Lambda>, Outside> {
-    let definition = definitions.definition(global).map_err(|d| Outside(d.message.clone()))?;
+    let definition = definitions.definition(global)?;
     match definition.term.as_ref().map(|term| &*term.kind) {
         Some(TermKind::Lambda(l)) => Ok(l.clone()),
         _ => Err(Outside("a function that is not written as one".into())),
@@ -143,13 +141,33 @@ fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
     let mut context = String::from("(");
     ty(&linker, &source.ty)?.write(&mut context);
     context.push(')');
+    // Their derivatives are lifted here, computed there: both texts are compared with them as variables.
+    let lifted = lifted(&linker, &values)?;
+    let kept = match lifted.is_empty() {
+        true => Default::default(),
+        false => kept(&linker, &subject.function)?,
+    };
+    let mut open = String::new();
+    let parameter = Some((source.param.clone(), source.ty.clone()));
+    Translator::open(&linker, parameter, &lifted, kept, &source.body)?.write(&mut open);
+    let mut around = String::new();
+    for of in std::iter::once(&source.ty).chain(lifted.iter().map(|(_, of)| of)) {
+        ty(&linker, of)?.write(&mut around);
+        around.push(' ');
+    }
     let derived = |mode| Global::Derived { mode, of: Arc::new(subject.function.clone()) };
     let tangent = Tangent::new(&linker, derived(Mode::Forward), &*lambda_of(&linker, &derived(Mode::Forward))?)?;
     let agree = |name: &str, mode| -> Result<String, Outside> {
-        let ours = Translator::closed(&linker, &At::default().global(derived(mode)))?;
+        let mut images = Vec::new();
+        for (value, _) in &lifted {
+            let image = Global::Derived { mode, of: Arc::new(value.clone()) };
+            let ty = linker.definition(&image)?.ty.clone();
+            images.push((image, ty));
+        }
+        let ours = Translator::open(&linker, None, &images, Default::default(), &At::default().global(derived(mode)))?;
         let mut applied = String::new();
         Wire::op("app", [ours, Wire::Var(0)]).write(&mut applied);
-        Ok(format!("(agree {name} {context} {text} {applied})"))
+        Ok(format!("(agree {name} ({around}) {open} {applied})"))
     };
     let mut lines = vec![agree("forward", Mode::Forward)?, agree("monadic", Mode::Monadic)?];
     for point in &subject.points {
@@ -160,21 +178,41 @@ fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
         lines.push(format!("(tape {fuel} {context} ({value}) {text})"));
         lines.push(tangent.line(&linker, &point.data, fuel));
     }
-    let scalar =
-        |value: &Global| linker.definition(value).is_ok_and(|found| matches!(found.ty, Type::Real | Type::Int));
-    let lifts = !values.iter().all(scalar);
-    Ok(Some(Prepared { linker, lines, tangent, values, lifts }))
+    Ok(Some(Prepared { linker, lines, tangent, values }))
+}
+
+/// Of some top-level values, those with a derivative of another type that is not made on the spot, as that of a real is; with their types.
+fn lifted(linker: &Linker, values: &[Global]) -> Result<Vec<(Global, Type)>, Outside> {
+    let mut lifted = Vec::new();
+    for value in values {
+        let ty = linker.definition(value)?.ty.clone();
+        let contents = linker.contents(&ty);
+        if ty != Type::Real && contents.is_data() && !contents.is_leaf() {
+            lifted.push((value.clone(), ty));
+        }
+    }
+    Ok(lifted)
+}
+
+/// The parts of a function, and of those that it calls, that keep their text.
+fn kept(linker: &Linker, function: &Global) -> Result<FxHashSet<usize>, Outside> {
+    let mut kept = FxHashSet::default();
+    for global in contents(linker, function)?.reached {
+        if let Ok(lambda) = lambda_of(linker, &global) {
+            kept.extend(linker.kept_parts(&lambda)?);
+        }
+    }
+    Ok(kept)
 }
 
 /// The top-level values that a function needs and that are no functions, each after those that it needs.
 fn values(linker: &Linker, function: &Global) -> Result<Vec<Global>, Outside> {
-    let refused = |refused: Box<Diagnostic>| Outside(refused.message.clone());
     let mut values = Vec::new();
-    for global in contents(linker, function).map_err(refused)?.reached {
-        let definition = linker.definition(&global).map_err(refused)?;
+    for global in contents(linker, function)?.reached {
+        let definition = linker.definition(&global)?;
         if definition.term.as_ref().is_some_and(|term| !matches!(&*term.kind, TermKind::Lambda(_))) {
             // One that needs another reaches all that the other does.
-            values.push((contents(linker, &global).map_err(refused)?.reached.len(), global));
+            values.push((contents(linker, &global)?.reached.len(), global));
         }
     }
     values.sort_by_key(|(reached, _)| *reached);
@@ -186,10 +224,7 @@ fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Out
         return Err(format!("the oracle answers {error:?}"));
     }
     for (name, answer) in ["forward", "monadic"].into_iter().zip(answers) {
-        // Text there, data that are lifted here. The tapes are compared.
-        if !prepared.lifts {
-            same_text(name, answer)?;
-        }
+        same_text(name, answer)?;
     }
     let mut total = (0, 0, 0, 0);
     for (point, answers) in subject.points.iter().zip(answers[2..].chunks(3)) {

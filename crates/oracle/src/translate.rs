@@ -1,10 +1,11 @@
 //! From core terms to terms of the proved language: the same text, with n-ary constructs spelt out (`types.rs`), `letrec` and `iterate` as
-//! `fix`, `ifold` as `loop`, top-level functions in place of their names, and other top-level values as `let` around the program.
+//! `fix`, `ifold` as `loop`, top-level functions in place of their names, and other top-level values as text, as `let` around the program or as variables.
 
 use crate::types::{is_bindings, is_delta, layout, outside, payloads, sum, ty, Layout, Outside, Within};
 use crate::wire::{decompose, Ty, Wire};
 use gradus_core::traverse::{for_each_child, with_stack};
 use gradus_core::{Arm, Definitions, Global, Lambda, Literal, Prim, Term, TermKind, Type, TypeName, Var};
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 mod primitives;
@@ -17,6 +18,8 @@ pub struct Translator<'a> {
     around: Vec<(Global, Option<Var>)>,
     /// Top-level values that are bound around the program.
     values: Vec<(Global, Var)>,
+    /// Terms inside of which top-level values are text nevertheless, by address.
+    kept: FxHashSet<usize>,
     /// Whether the function of `iterate`, and of a loop that is a function of the index alone, stays inside, where it is computed at each turn.
     /// This is the same program with other steps.
     in_place: bool,
@@ -24,7 +27,14 @@ pub struct Translator<'a> {
 
 impl<'a> Translator<'a> {
     pub fn new(definitions: &'a dyn Definitions) -> Self {
-        Translator { definitions, scope: Vec::new(), around: Vec::new(), values: Vec::new(), in_place: false }
+        Translator {
+            definitions,
+            scope: Vec::new(),
+            around: Vec::new(),
+            values: Vec::new(),
+            kept: FxHashSet::default(),
+            in_place: false,
+        }
     }
 
     pub fn closed(definitions: &'a dyn Definitions, term: &Term) -> Within<Wire> {
@@ -50,6 +60,24 @@ impl<'a> Translator<'a> {
         }
         let body = translator.wire(&lambda.body)?;
         Ok(bound.into_iter().rev().fold(body, |body, wire| Wire::bind(wire, body)))
+    }
+
+    /// A term with one variable 0 more than it has, followed by these top-level values, of the given types; `kept`: terms inside of which they are text.
+    pub fn open(
+        definitions: &'a dyn Definitions,
+        variable: Option<(Var, Type)>,
+        values: &[(Global, Type)],
+        kept: FxHashSet<usize>,
+        term: &Term,
+    ) -> Within<Wire> {
+        let mut translator = Translator { kept, ..Translator::new(definitions) };
+        for (value, ty) in values.iter().rev() {
+            let var = Var::fresh("value");
+            translator.scope.push(Some((var.clone(), ty.clone())));
+            translator.values.push((value.clone(), var));
+        }
+        translator.scope.push(variable);
+        translator.wire(term)
     }
 
     fn ty(&self, of: &Type) -> Within<Ty> {
@@ -85,6 +113,16 @@ impl<'a> Translator<'a> {
     }
 
     pub fn term(&mut self, term: &Term) -> Within<(Wire, Type)> {
+        if self.values.is_empty() || !self.kept.contains(&(Arc::as_ptr(&term.kind) as usize)) {
+            return self.spelt(term);
+        }
+        let values = std::mem::take(&mut self.values);
+        let result = self.spelt(term);
+        self.values = values;
+        result
+    }
+
+    fn spelt(&mut self, term: &Term) -> Within<(Wire, Type)> {
         with_stack(|| match &*term.kind {
             TermKind::Var(var, _) => self.variable(var),
             TermKind::Global(global) => self.global(global),

@@ -5,11 +5,18 @@ use crate::wire::Ty;
 pub use gradus_core::proved::Layout;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Definitions, Type, TypeName};
+use gradus_source::Diagnostic;
 use std::sync::Arc;
 
 /// What the proved language does not have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outside(pub String);
+
+impl From<Box<Diagnostic>> for Outside {
+    fn from(refused: Box<Diagnostic>) -> Self {
+        Outside(refused.message.clone())
+    }
+}
 
 pub type Within<T> = Result<T, Outside>;
 
