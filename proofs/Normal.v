@@ -495,32 +495,11 @@ Qed.
 
 Theorem put_ok : forall G t (e : tm G t) H (s : sub G H) r r', stands s r r' -> same_run (same t) (evX (put e s) r') (evX e r).
 Proof.
-  induction e; intros H s r1 r2 Hs; cbn [put].
-  - cbn [ev]. now apply stands_run.
-  - apply c_lam. intros x y Hx. apply IHe, stands_ups; auto.
-  - apply c_app; auto.
-  - apply c_let; auto. intros x y Hx. apply IHe2, stands_ups; auto.
-  - apply c_fix. intros x y z w Hx Hz. apply IHe, stands_ups, Hx; try apply stands_ups; auto.
-  - apply c_case; auto; intros x y Hx; [apply IHe2|apply IHe3]; apply stands_ups; auto.
-  - split; [apply s_op0|reflexivity].
-  - unfold simp. destruct (value (put e s)) eqn:Hv; [|apply c_op1; auto]. destruct (value_ok _ r2 Hv) as (x & n & E). specialize (IHe H s r1 r2 Hs). rewrite E in IHe.
-    cbn [ev]. apply s_right. destruct (evX e r1) as [[[y m] k]|]; [|contradiction]. destruct IHe as [Hx <-].
-    pose proof (@simp1_ok _ _ _ o _ _ _ _ _ E Hx) as Q. cbn [bind]. destruct (op1v X o y) as [[[z i] j]|]; exact Q.
-  - apply c_op2; auto.
-  - apply c_op3; auto.
-  - apply c_loop; auto. intros x y z w Hx Hz. apply IHe3, stands_ups, Hx; try apply stands_ups; auto.
-  - apply c_build; auto. intros x y Hx. apply IHe2, stands_ups; auto.
-  - apply c_map; auto. intros x y Hx. apply IHe1, stands_ups; auto.
-  - apply c_fold; auto. intros x y z w Hx Hz. apply IHe1, stands_ups, Hx; try apply stands_ups; auto.
-  - split; reflexivity.
-  - apply c_prim1; auto.
-  - apply c_prim2; auto.
-  - apply c_primi; auto.
-  - apply c_cmp; auto.
-  - apply c_round; auto.
-  - apply c_real; auto.
-  - apply c_sum; auto.
-  - apply c_dot; auto.
+  induction e; intros H s r1 r2 Hs; cbn [put]; [cbn [ev]; now apply stands_run|..];
+    try (to_parts; auto; repeat intro; match goal with IH : _ |- _ => solve [apply IH; repeat (apply stands_ups; [|assumption]); assumption] end).
+  unfold simp. destruct (value (put e s)) eqn:Hv; [|apply c_op1; auto]. destruct (value_ok _ r2 Hv) as (x & n & E). specialize (IHe H s r1 r2 Hs). rewrite E in IHe.
+  cbn [ev]. apply s_right. destruct (evX e r1) as [[[y m] k]|]; [|contradiction]. destruct IHe as [Hx <-].
+  pose proof (@simp1_ok _ _ _ o _ _ _ _ _ E Hx) as Q. cbn [bind]. destruct (op1v X o y) as [[[z i] j]|]; exact Q.
 Qed.
 
 (* ---- a block ---------------------------------------------------------------------------------------------------- *)
@@ -656,59 +635,14 @@ Qed.
 
 (* ---- under binders, and in another order ---------------------------------------------------------------------------- *)
 Definition keeps (f : rewriting) : Prop := forall G t (e : tm G t) r r', same_env G r' r -> same_run (same t) (evX (f G t e) r') (evX e r).
+Ltac extended := first [split; assumption|split; [assumption|split; assumption]].
 Lemma inside_ok : forall f, keeps f -> keeps (@inside f).
 Proof.
-  intros f Hf G t e. induction e; intros r1 r2 Hr; cbn [inside].
-  - apply same_ev, Hr.
-  - apply c_lam. intros x y Hx. apply Hf. split; assumption.
-  - apply c_app; auto.
-  - apply c_let; auto. intros x y Hx. apply IHe2. split; assumption.
-  - apply c_fix. intros x y z w Hx Hz. apply Hf. split; [exact Hx|split; assumption].
-  - apply c_case; auto; intros x y Hx; apply Hf; split; assumption.
-  - apply same_ev, Hr.
-  - apply c_op1; auto.
-  - apply c_op2; auto.
-  - apply c_op3; auto.
-  - apply c_loop; auto. intros x y z w Hx Hz. apply Hf. split; [exact Hx|split; assumption].
-  - apply c_build; auto. intros x y Hx. apply Hf. split; assumption.
-  - apply c_map; auto. intros x y Hx. apply Hf. split; assumption.
-  - apply c_fold; auto. intros x y z w Hx Hz. apply Hf. split; [exact Hx|split; assumption].
-  - apply same_ev, Hr.
-  - apply c_prim1; auto.
-  - apply c_prim2; auto.
-  - apply c_primi; auto.
-  - apply c_cmp; auto.
-  - apply c_round; auto.
-  - apply c_real; auto.
-  - apply c_sum; auto.
-  - apply c_dot; auto.
+  intros f Hf G t e. induction e; intros r1 r2 Hr; cbn [inside]; first [apply same_ev, Hr|to_parts]; auto; repeat intro; (apply Hf || apply IHe2); extended.
 Qed.
 Lemma within_ok : forall f, (forall g, keeps (f g)) -> forall g, keeps (fun G t e => within f e g).
 Proof.
-  intros f Hf g G t e. revert g. induction e; intros g r1 r2 Hr; cbn [within].
-  - apply same_ev, Hr.
-  - apply c_lam. intros x y Hx. apply Hf. split; assumption.
-  - apply c_app; auto.
-  - apply same_ev, Hr.
-  - apply c_fix. intros x y z w Hx Hz. apply Hf. split; [exact Hx|split; assumption].
-  - apply c_case; auto; intros x y Hx; apply Hf; split; assumption.
-  - apply same_ev, Hr.
-  - apply c_op1; auto.
-  - apply c_op2; auto.
-  - apply c_op3; auto.
-  - apply c_loop; auto. intros x y z w Hx Hz. apply Hf. split; [exact Hx|split; assumption].
-  - apply c_build; auto. intros x y Hx. apply Hf. split; assumption.
-  - apply c_map; auto. intros x y Hx. apply Hf. split; assumption.
-  - apply c_fold; auto. intros x y z w Hx Hz. apply Hf. split; [exact Hx|split; assumption].
-  - apply same_ev, Hr.
-  - apply c_prim1; auto.
-  - apply c_prim2; auto.
-  - apply c_primi; auto.
-  - apply c_cmp; auto.
-  - apply c_round; auto.
-  - apply c_real; auto.
-  - apply c_sum; auto.
-  - apply c_dot; auto.
+  intros f Hf g G t e. revert g. induction e; intros g r1 r2 Hr; cbn [within]; first [apply same_ev, Hr|to_parts]; auto; repeat intro; apply Hf; extended.
 Qed.
 Lemma run_chain : forall t m m' m'', same_run (same t) m m' -> same_run (same t) m' m'' -> same_run (same t) m m''.
 Proof. intros t. apply run_trans, same_trans. Qed.

@@ -191,6 +191,41 @@ Proof.
   apply forall2_eq in Hu, Hp. subst. apply s_eq.
 Qed.
 End Constructs.
+End Same.
+
+(* from a construct to its parts *)
+Ltac to_parts := match goal with
+  | |- same_run _ (ev _ _ (tlam _) _) _ => apply c_lam
+  | |- same_run _ (ev _ _ (tapp _ _) _) _ => apply c_app
+  | |- same_run _ (ev _ _ (tlet _ _) _) _ => apply c_let
+  | |- same_run _ (ev _ _ (tfix _) _) _ => apply c_fix
+  | |- same_run _ (ev _ _ (tcase _ _ _) _) _ => apply c_case
+  | |- same_run _ (ev _ _ (top0 _ _) _) _ => split; [apply s_op0|reflexivity]
+  | |- same_run _ (ev _ _ (top1 _ _) _) _ => apply c_op1
+  | |- same_run _ (ev _ _ (top2 _ _ _) _) _ => apply c_op2
+  | |- same_run _ (ev _ _ (top3 _ _ _ _) _) _ => apply c_op3
+  | |- same_run _ (ev _ _ (tloop _ _ _) _) _ => apply c_loop
+  | |- same_run _ (ev _ _ (tbuild _ _) _) _ => apply c_build
+  | |- same_run _ (ev _ _ (tmap _ _) _) _ => apply c_map
+  | |- same_run _ (ev _ _ (tfold _ _ _) _) _ => apply c_fold
+  | |- same_run _ (ev _ _ (tlit _ _ _) _) _ => split; reflexivity
+  | |- same_run _ (ev _ _ (tprim1 _ _) _) _ => apply c_prim1
+  | |- same_run _ (ev _ _ (tprim2 _ _ _) _) _ => apply c_prim2
+  | |- same_run _ (ev _ _ (tprimi _ _ _) _) _ => apply c_primi
+  | |- same_run _ (ev _ _ (tcmp _ _ _) _) _ => apply c_cmp
+  | |- same_run _ (ev _ _ (tround _ _) _) _ => apply c_round
+  | |- same_run _ (ev _ _ (treal _) _) _ => apply c_real
+  | |- same_run _ (ev _ _ (tsum _) _) _ => apply c_sum
+  | |- same_run _ (ev _ _ (tdot _ _) _) _ => apply c_dot
+  end.
+
+Section Same.
+Variable X : Type.
+Variable O : ops X.
+Variable fuel : nat.
+Notation evX e := (ev O fuel e).
+Notation same := (same X).
+Notation same_env := (same_env X).
 
 (* ---- substitution of values ---------------------------------------------------------------------------------- *)
 Definition stands {G H} (s : sub G H) (r : env X G) (r' : env X H) : Prop :=
@@ -207,30 +242,8 @@ Lemma stands_run : forall G H (s : sub G H) r r' t (m : mem t G), stands s r r' 
 Proof. intros G H s r r' t m Hs. destruct (Hs _ m) as (x & n & -> & Hx). simpl. auto. Qed.
 Theorem sb_same : forall G t (e : tm G t) H (s : sub G H) r r', stands s r r' -> same_run (same t) (evX (sb e s) r') (evX e r).
 Proof.
-  induction e; intros H s r1 r2 Hs; cbn [sb].
-  - cbn [ev]. now apply stands_run.
-  - apply c_lam. intros x y Hx. apply IHe, stands_ups; auto.
-  - apply c_app; auto.
-  - apply c_let; auto. intros x y Hx. apply IHe2, stands_ups; auto.
-  - apply c_fix. intros x y z w Hx Hz. apply IHe, stands_ups, Hx; try apply stands_ups; auto.
-  - apply c_case; auto; intros x y Hx; [apply IHe2|apply IHe3]; apply stands_ups; auto.
-  - split; [apply s_op0|reflexivity].
-  - apply c_op1; auto.
-  - apply c_op2; auto.
-  - apply c_op3; auto.
-  - apply c_loop; auto. intros x y z w Hx Hz. apply IHe3, stands_ups, Hx; try apply stands_ups; auto.
-  - apply c_build; auto. intros x y Hx. apply IHe2, stands_ups; auto.
-  - apply c_map; auto. intros x y Hx. apply IHe1, stands_ups; auto.
-  - apply c_fold; auto. intros x y z w Hx Hz. apply IHe1, stands_ups, Hx; try apply stands_ups; auto.
-  - split; reflexivity.
-  - apply c_prim1; auto.
-  - apply c_prim2; auto.
-  - apply c_primi; auto.
-  - apply c_cmp; auto.
-  - apply c_round; auto.
-  - apply c_real; auto.
-  - apply c_sum; auto.
-  - apply c_dot; auto.
+  induction e; intros H s r1 r2 Hs; cbn [sb]; [cbn [ev]; now apply stands_run|..]; to_parts; auto; repeat intro;
+    match goal with IH : _ |- _ => solve [apply IH; repeat (apply stands_ups; [|assumption]); assumption] end.
 Qed.
 Theorem same_ev : forall G t (e : tm G t) r r', same_env G r r' -> same_run (same t) (evX e r) (evX e r').
 Proof.
