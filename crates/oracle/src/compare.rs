@@ -2,16 +2,17 @@
 
 use crate::process::Oracle;
 use crate::tangent::Tangent;
+use crate::taped;
 use crate::translate::Translator;
 use crate::types::{ty, Outside};
-use crate::values::{same, same_delta, write};
+use crate::values::{same, write};
 use crate::wire::{Sexp, Wire};
 use gradus_core::build::At;
 use gradus_core::proved::contents;
 use gradus_core::{Definitions, Global, Lambda, Mode, Program, Term, TermKind, Type};
 use gradus_derive::{Linker, Settings};
 use gradus_generate::{Data, Generated};
-use gradus_reference::{Kinks, Machine, Options, RuntimeError, Value};
+use gradus_reference::{Kinks, Machine, Options, RuntimeError};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -35,6 +36,8 @@ pub enum Outcome {
         steps: u64,
         /// Steps of the forward derivatives.
         forward: u64,
+        /// Steps of the monadic derivatives.
+        monadic: u64,
         kinks: u64,
         entries: usize,
     },
@@ -74,12 +77,12 @@ impl From<&Generated> for Subject {
 }
 
 /// A program, translated, with the lines that ask the oracle about it.
-struct Prepared {
-    linker: Linker,
+pub(crate) struct Prepared {
+    pub(crate) linker: Linker,
     lines: Vec<String>,
     tangent: Tangent,
     /// Top-level values: bound by `let` around the program there, computed before it here.
-    values: Vec<Global>,
+    pub(crate) values: Vec<Global>,
 }
 
 /// Sends a number of programs through both sides.
@@ -170,12 +173,16 @@ fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
         Ok(format!("(agree {name} ({around}) {open} {applied})"))
     };
     let mut lines = vec![agree("forward", Mode::Forward)?, agree("monadic", Mode::Monadic)?];
+    let mut taped = String::new();
+    let monadic = Translator::closed(&linker, &At::default().global(derived(Mode::Monadic)))?;
+    Wire::op("app", [monadic, Wire::Var(0)]).write(&mut taped);
     for point in &subject.points {
         let mut value = String::new();
         write(&linker, &subject.input, &point.data, &mut value);
         let fuel = subject.fuel;
         lines.push(format!("(eval {fuel} {context} ({value}) {run})"));
         lines.push(format!("(tape {fuel} {context} ({value}) {text})"));
+        lines.push(format!("(tape {fuel} {context} ({value}) {text} {taped})"));
         lines.push(tangent.line(&linker, &point.data, fuel));
     }
     Ok(Some(Prepared { linker, lines, tangent, values }))
@@ -226,14 +233,17 @@ fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Out
     for (name, answer) in ["forward", "monadic"].into_iter().zip(answers) {
         same_text(name, answer)?;
     }
-    let mut total = (0, 0, 0, 0);
-    for (point, answers) in subject.points.iter().zip(answers[2..].chunks(3)) {
+    let mut total = (0, 0, 0, 0, 0);
+    for (point, answers) in subject.points.iter().zip(answers[2..].chunks(4)) {
         let Some((steps, kinks)) = run_primal(subject, prepared, point, &answers[0])? else {
             return Ok(Outcome::TooLarge);
         };
-        let Some(entries) = run_tape(subject, prepared, point, &answers[1])? else { return Ok(Outcome::TooLarge) };
+        let Some((entries, monadic)) = taped::judge(subject, prepared, point, [&answers[1], &answers[2]], steps)?
+        else {
+            return Ok(Outcome::TooLarge);
+        };
         let ours = run(&prepared.linker, Kinks::Premise, |machine| prepared.tangent.run(machine, &point.data));
-        let forward = match (ok(&answers[2])?, ours) {
+        let forward = match (ok(&answers[3])?, ours) {
             (None, Err(_)) => 0,
             (_, Ok(None)) => return Ok(Outcome::TooLarge),
             (Some((value, theirs, ..)), Ok(Some(ours))) => {
@@ -247,10 +257,10 @@ fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Out
                 return Err(format!("a forward derivative in the proofs, in the code: {problem}"))
             }
         };
-        total = (total.0 + steps, total.1 + forward, total.2 + kinks, total.3 + entries);
+        total = (total.0 + steps, total.1 + forward, total.2 + monadic, total.3 + kinks, total.4 + entries);
     }
-    let (steps, forward, kinks, entries) = total;
-    Ok(Outcome::Same { points: subject.points.len(), steps, forward, kinks, entries })
+    let (steps, forward, monadic, kinks, entries) = total;
+    Ok(Outcome::Same { points: subject.points.len(), steps, forward, monadic, kinks, entries })
 }
 
 /// The answer of the comparison of `proofs/Normal.v`.
@@ -268,10 +278,10 @@ fn same_text(name: &str, answer: &Sexp) -> Result<(), String> {
 }
 
 /// Value, steps, kinks and what else a run answers.
-type Run<'a> = (&'a Sexp, u64, u64, Option<&'a Sexp>);
+pub(crate) type Run<'a> = (&'a Sexp, u64, u64, Option<&'a Sexp>);
 
 /// The parts of `(ok value steps kinks ..)`; `None` for `undefined`.
-fn ok(answer: &Sexp) -> Result<Option<Run<'_>>, String> {
+pub(crate) fn ok(answer: &Sexp) -> Result<Option<Run<'_>>, String> {
     let number = |s: &Sexp| s.atom().and_then(|a| a.parse().ok());
     match answer {
         Sexp::Atom(a) if a == "undefined" => Ok(None),
@@ -287,7 +297,7 @@ fn ok(answer: &Sexp) -> Result<Option<Run<'_>>, String> {
 }
 
 /// Does something with our evaluator; `None` if it takes too long.
-fn run<T>(
+pub(crate) fn run<T>(
     linker: &Linker,
     kinks: Kinks,
     work: impl FnOnce(&mut Machine) -> Result<T, Box<RuntimeError>>,
@@ -338,57 +348,4 @@ fn run_primal(
         return Err(format!("{steps} steps at {:?} in the proofs, in the code {ours}", point.data));
     }
     Ok(Some((steps, kinks)))
-}
-
-/// The tape of the monadic run: `delta_program f x`.
-fn run_tape(subject: &Subject, prepared: &Prepared, point: &Place, answer: &Sexp) -> Result<Option<usize>, String> {
-    let term = prepared.linker.delta_program(&subject.function, point.term.clone(), &subject.input, &subject.output);
-    let ours = run(&prepared.linker, Kinks::Ignore, |machine| machine.eval(&term));
-    let (theirs, _, _, tape) = match (ok(answer)?, &ours) {
-        (None, Err(_)) => return Ok(Some(0)),
-        (None, Ok(_)) => return Err("the tape is undefined in the proofs, not in the code".into()),
-        (Some(_), Err(problem)) => return Err(format!("a tape in the proofs, in the code: {problem}")),
-        (Some(run), Ok(_)) => run,
-    };
-    let Ok(Some(Value::Node(0, parts))) = ours else { return Ok(None) };
-    let [result, Value::Node(0, state)] = &parts[..] else { return Err("a Delta program without a state".into()) };
-    if !same(&prepared.linker, &subject.output, result, theirs, true) {
-        return Err(format!("the taped result at {:?} is {theirs:?} in the proofs", point.data));
-    }
-    let entries = bindings(&state[1]);
-    let tape = tape.and_then(Sexp::list).unwrap_or_default();
-    if tape.len() != entries.len() {
-        return Err(format!(
-            "{} tape entries at {:?} in the proofs, in the code {}",
-            tape.len(),
-            point.data,
-            entries.len()
-        ));
-    }
-    // Ours are the latest first.
-    for ((id, delta), entry) in entries.iter().rev().zip(tape) {
-        let equal = match entry.list() {
-            Some([number, theirs]) => number.atom().is_some_and(|n| n.parse() == Ok(*id)) && same_delta(delta, theirs),
-            _ => false,
-        };
-        if !equal {
-            return Err(format!("tape entry {id} at {:?} is {entry:?} in the proofs", point.data));
-        }
-    }
-    Ok(Some(entries.len()))
-}
-
-/// A list of `DeltaId * Delta`.
-fn bindings(list: &Value) -> Vec<(i64, Value)> {
-    let mut found = Vec::new();
-    let mut rest = list.clone();
-    while let Value::Node(1, parts) = rest {
-        if let Value::Node(0, binding) = &parts[0] {
-            if let Value::Int(id) = binding[0] {
-                found.push((id, binding[1].clone()));
-            }
-        }
-        rest = parts[1].clone();
-    }
-    found
 }

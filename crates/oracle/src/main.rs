@@ -106,6 +106,7 @@ struct Tally {
     points: usize,
     steps: u64,
     forward: u64,
+    monadic: u64,
     kinks: u64,
     entries: usize,
     too_large: usize,
@@ -117,11 +118,12 @@ struct Tally {
 impl Tally {
     fn add(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Same { points, steps, forward, kinks, entries } => {
+            Outcome::Same { points, steps, forward, monadic, kinks, entries } => {
                 self.same += 1;
                 self.points += points;
                 self.steps += steps;
                 self.forward += forward;
+                self.monadic += monadic;
                 self.kinks += kinks;
                 self.entries += entries;
             }
@@ -133,8 +135,9 @@ impl Tally {
 
     fn report(&self, first: u64) {
         println!("{} programs from seed {first} on: the same derivatives, runs and tapes", self.same);
-        let Tally { points, steps, forward, kinks, entries, .. } = self;
-        println!("  {points} points, {steps} steps, {kinks} kinks, {forward} steps of forward derivatives, {entries} tape entries");
+        let Tally { points, steps, forward, monadic, kinks, entries, .. } = self;
+        println!("  {points} points, {steps} steps, {kinks} kinks, {entries} tape entries");
+        println!("  {forward} steps of forward derivatives, {monadic} of monadic ones");
         println!("  {} too large to be compared", self.too_large);
         for (what, count) in &self.outside {
             println!("  {count} outside the proved language: {what}");

@@ -1,0 +1,84 @@
+//! Runs of the monadic derivative: the tape that our evaluator makes, and those that the extracted semantics makes of the text of the proofs and of the
+//! text that ships. They must be equal entry for entry, and the steps of our text within what the proofs allow for theirs.
+
+use crate::compare::{ok, run, Place, Prepared, Subject};
+use crate::values::{same, same_delta};
+use crate::wire::Sexp;
+use gradus_generate::Data;
+use gradus_reference::{Kinks, Value};
+
+/// What `proofs/Monadic.v` allows for a step of the program (`KM`).
+const MOST: u64 = 500;
+
+/// Compares the tape at a point, `delta_program f x`, with the answers about the text of the proofs and about ours. `primal`: the steps of the program.
+/// Gives the number of entries and the steps of our text; `None` if it takes too long.
+pub(crate) fn judge(
+    subject: &Subject,
+    prepared: &Prepared,
+    point: &Place,
+    answers: [&Sexp; 2],
+    primal: u64,
+) -> Result<Option<(usize, u64)>, String> {
+    let term = prepared.linker.delta_program(&subject.function, point.term.clone(), &subject.input, &subject.output);
+    let ours = run(&prepared.linker, Kinks::Ignore, |machine| machine.eval(&term));
+    let ours = match &ours {
+        Ok(None) => return Ok(None),
+        Ok(Some(Value::Node(0, parts))) => match &parts[..] {
+            [result, Value::Node(0, state)] => Ok((result, bindings(&state[1]))),
+            _ => return Err("a Delta program without a state".into()),
+        },
+        Ok(Some(_)) => return Err("a Delta program that is no pair".into()),
+        Err(problem) => Err(problem),
+    };
+    for answer in answers {
+        let (theirs, tape) = match (ok(answer)?, &ours) {
+            (None, Err(_)) => continue,
+            (None, Ok(_)) => return Err("the tape is undefined in the proofs, not in the code".into()),
+            (Some(_), Err(problem)) => return Err(format!("a tape in the proofs, in the code: {problem}")),
+            (Some((theirs, _, _, tape)), Ok(_)) => (theirs, tape),
+        };
+        let Ok((result, entries)) = &ours else { continue };
+        if !same(&prepared.linker, &subject.output, result, theirs, true) {
+            return Err(format!("the taped result at {:?} is {theirs:?} in the proofs", point.data));
+        }
+        same_tape(entries, tape.and_then(Sexp::list).unwrap_or_default(), &point.data)?;
+    }
+    let steps = ok(answers[1])?.map_or(0, |(_, steps, ..)| steps);
+    // A top-level value is computed once in the program.
+    if prepared.values.is_empty() && steps > MOST * primal {
+        return Err(format!("{steps} steps of the monadic derivative of {primal} steps"));
+    }
+    Ok(Some((ours.map_or(0, |(_, entries)| entries.len()), steps)))
+}
+
+fn same_tape(entries: &[(i64, Value)], tape: &[Sexp], point: &Data) -> Result<(), String> {
+    if tape.len() != entries.len() {
+        return Err(format!("{} tape entries at {point:?} in the proofs, in the code {}", tape.len(), entries.len()));
+    }
+    // Ours are the latest first.
+    for ((id, delta), entry) in entries.iter().rev().zip(tape) {
+        let equal = match entry.list() {
+            Some([number, theirs]) => number.atom().is_some_and(|n| n.parse() == Ok(*id)) && same_delta(delta, theirs),
+            _ => false,
+        };
+        if !equal {
+            return Err(format!("tape entry {id} at {point:?} is {entry:?} in the proofs"));
+        }
+    }
+    Ok(())
+}
+
+/// A list of `DeltaId * Delta`.
+fn bindings(list: &Value) -> Vec<(i64, Value)> {
+    let mut found = Vec::new();
+    let mut rest = list.clone();
+    while let Value::Node(1, parts) = rest {
+        if let Value::Node(0, binding) = &parts[0] {
+            if let Value::Int(id) = binding[0] {
+                found.push((id, binding[1].clone()));
+            }
+        }
+        rest = parts[1].clone();
+    }
+    found
+}
