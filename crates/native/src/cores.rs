@@ -241,7 +241,7 @@ impl Planner<'_> {
         let lengths = Lengths::of_full(&l.body);
         let mut rows = Vec::new();
         for result in &l.body.results[l.carried.len()..] {
-            let row = lengths.of(*result);
+            let row = lengths.of_array(*result);
             if row.len() != result.ty().rank as usize || !row.iter().all(known) {
                 return None;
             }

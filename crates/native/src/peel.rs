@@ -1,4 +1,4 @@
-//! Loops whose first or last iteration is different, as in `if i = 0 then .. else ..`: the others by themselves can run in vector lanes.
+//! Loops whose first or last iterations are different, as in `if i = 0 then .. else ..`: the others by themselves can run in vector lanes.
 
 use crate::flow::walk::Renaming;
 use crate::flow::*;
@@ -7,80 +7,123 @@ use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use rustc_hash::FxHashMap;
 
-/// A loop taken apart: its first iteration and its last, where they are different, and the loop for the others. The last is not the first.
+/// A loop taken apart: its first iterations and its last, as far as they are different, each as a body of its own, and the loop for the others.
 pub struct Peeled {
-    pub first: Option<For>,
+    /// The iterations 0, 1, ..
+    pub first: Vec<For>,
     pub others: For,
-    pub last: Option<For>,
+    /// The last, the last but one, .. None of them is among the first.
+    pub last: Vec<For>,
 }
 
-/// Takes a loop apart that asks whether it is in its first iteration, or in its last.
+/// More iterations than this are no edge.
+const EDGE: i64 = 5;
+
+/// Takes a loop apart that asks whether it is in one of its first iterations, or of its last.
 pub fn peeled(l: &For) -> Option<Peeled> {
     let branches = l.body.stmts.iter().any(|stmt| matches!(stmt.op, Op::If { .. }));
     if !l.carried.is_empty() || !branches {
         return None;
     }
-    let mut asked = Asked { next: Vec::new(), first: Vec::new(), last: Vec::new() };
-    asked.look(l, &l.body);
-    if asked.first.is_empty() && asked.last.is_empty() {
+    let mut asked = Asked { l, ahead: [(l.index, 0)].into_iter().collect(), first: 0, last: 0 };
+    asked.look(&l.body);
+    let (first, last) = (asked.first, asked.last);
+    if first == 0 && last == 0 {
         return None;
     }
-    let decided = |is_first: bool, is_last: bool| {
-        let answers = asked.first.iter().map(|v| (*v, is_first)).chain(asked.last.iter().map(|v| (*v, is_last)));
-        let map: FxHashMap<Var, Atom> = answers.map(|(v, answer)| (v, Atom::Bool(answer))).collect();
-        let mut body = l.body.clone();
-        take_out(&mut body, &map);
-        let mut one = For { body: Renaming { map }.block(&body), ..l.clone() };
+    let copy = |map| For { body: Renaming { map }.block(&l.body), ..l.clone() };
+    let start = |i: i64| {
+        let mut one = copy([(l.index, Atom::Int(i))].into_iter().collect());
         simplify::known(&mut one.body);
         one
     };
-    let first = (!asked.first.is_empty()).then(|| {
-        let mut first = l.clone();
-        first.body = Renaming { map: [(l.index, Atom::Int(0))].into_iter().collect() }.block(&l.body);
-        simplify::known(&mut first.body);
-        first
-    });
-    let last = (!asked.last.is_empty()).then(|| decided(false, true));
-    Some(Peeled { first, others: decided(false, false), last })
+    let between = |first: i64, last: i64, only: bool| {
+        let mut some = copy(FxHashMap::default());
+        simplify::between(&mut some, first, last, only);
+        some
+    };
+    Some(Peeled {
+        first: (0..first).map(start).collect(),
+        others: between(first, last, false),
+        last: (0..last).map(|behind| between(first, behind, true)).collect(),
+    })
 }
 
-/// The variables that are one more than the index, and those that tell whether this is the first iteration, or the last.
-struct Asked {
-    next: Vec<Var>,
-    first: Vec<Var>,
-    last: Vec<Var>,
+/// What a loop asks about its index.
+struct Asked<'a> {
+    l: &'a For,
+    /// The variables that are the index plus a constant.
+    ahead: FxHashMap<Var, i64>,
+    /// In how many first iterations an answer can be another than in the middle, and in how many last.
+    first: i64,
+    last: i64,
 }
 
-impl Asked {
-    fn look(&mut self, l: &For, block: &Block) {
+impl Asked<'_> {
+    fn look(&mut self, block: &Block) {
         with_stack(|| {
             for stmt in &block.stmts {
-                stmt.op.blocks().iter().for_each(|(inner, _)| self.look(l, inner));
+                stmt.op.blocks().iter().for_each(|(inner, _)| self.look(inner));
                 let (Op::Scalar { prim, args }, [bind]) = (&stmt.op, &stmt.binds[..]) else { continue };
-                match (prim, &args[..]) {
-                    (Prim::AddInt, [a, Atom::Int(1)]) if a.var() == Some(l.index) => self.next.push(*bind),
-                    (Prim::Equal, [a, Atom::Int(0)]) if a.var() == Some(l.index) => self.first.push(*bind),
-                    // How simplification writes `i = n - 1`.
-                    (Prim::Equal, [a, n]) if *n == l.count && a.var().is_some_and(|v| self.next.contains(&v)) => {
-                        self.last.push(*bind);
+                let [a, b] = args[..] else { continue };
+                match (prim, self.distance(a), self.distance(b), a, b) {
+                    (Prim::AddInt, Some(by), _, _, Atom::Int(k)) | (Prim::AddInt, _, Some(by), Atom::Int(k), _) => {
+                        self.ahead.insert(*bind, by.saturating_add(k));
                     }
-                    (Prim::Equal, [a, Atom::Int(k)])
-                        if a.var() == Some(l.index) && l.count == Atom::Int(k.saturating_add(1)) =>
-                    {
-                        self.last.push(*bind);
+                    (Prim::SubInt, Some(by), _, _, Atom::Int(k)) => {
+                        self.ahead.insert(*bind, by.saturating_sub(k));
+                    }
+                    // `by` from the index, compared with something.
+                    (_, Some(by), None, _, other) => self.compared(*prim, by, other),
+                    (_, None, Some(by), other, _) => {
+                        if let Some(prim) = mirrored(*prim) {
+                            self.compared(prim, by, other);
+                        }
                     }
                     _ => {}
                 }
             }
         })
     }
+
+    fn distance(&self, atom: Atom) -> Option<i64> {
+        self.ahead.get(&atom.var()?).copied()
+    }
+
+    /// `index + by` is compared with a number.
+    fn compared(&mut self, prim: Prim, by: i64, other: Atom) {
+        // The answer changes at this iteration, or after it too.
+        let after = match prim {
+            Prim::Less | Prim::GreaterEqual => 0,
+            Prim::LessEqual | Prim::Greater | Prim::Equal | Prim::NotEqual => 1,
+            _ => return,
+        };
+        let from_start = match other {
+            Atom::Int(k) => Some(k.saturating_sub(by)),
+            _ => None,
+        };
+        let from_end = match (other, self.l.count) {
+            (Atom::Int(k), Atom::Int(n)) => Some(n.saturating_sub(k).saturating_add(by)),
+            (n, count) if n == count => Some(by),
+            _ => None,
+        };
+        if let Some(at) = from_start.filter(|at| (0..EDGE).contains(at)) {
+            self.first = self.first.max(at + after);
+        } else if let Some(left) = from_end.filter(|left| (1..=EDGE).contains(left)) {
+            let equal = matches!(prim, Prim::Equal | Prim::NotEqual);
+            self.last = self.last.max(if equal { left } else { left - after });
+        }
+    }
 }
 
-fn take_out(block: &mut Block, vars: &FxHashMap<Var, Atom>) {
-    with_stack(|| {
-        block.stmts.retain(|stmt| !matches!(&stmt.binds[..], [bind] if vars.contains_key(bind)));
-        for stmt in &mut block.stmts {
-            stmt.op.blocks_mut().into_iter().for_each(|inner| take_out(inner, vars));
-        }
+/// The comparison with its operands exchanged.
+pub fn mirrored(prim: Prim) -> Option<Prim> {
+    Some(match prim {
+        Prim::Less => Prim::Greater,
+        Prim::Greater => Prim::Less,
+        Prim::LessEqual => Prim::GreaterEqual,
+        Prim::GreaterEqual => Prim::LessEqual,
+        Prim::Equal | Prim::NotEqual => prim,
+        _ => return None,
     })
 }

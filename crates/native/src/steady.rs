@@ -6,9 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The arrays carried by the loops of a block that are known to keep their lengths.
 pub fn find(block: &Block) -> FxHashSet<Var> {
-    let mut lengths = Lengths::default();
-    lengths.block(block);
-    lengths.steady
+    Lengths::of(block).steady
 }
 
 /// A length: a number, or that of an array of which no more is known. Equal ones are equal numbers.
@@ -37,7 +35,14 @@ impl Lengths {
         lengths
     }
 
-    pub fn of(&self, array: Atom) -> Vec<Length> {
+    /// The lengths in a block.
+    pub fn of(block: &Block) -> Lengths {
+        let mut lengths = Lengths::default();
+        lengths.block(block);
+        lengths
+    }
+
+    pub fn of_array(&self, array: Atom) -> Vec<Length> {
         let Some(var) = array.var() else { return Vec::new() };
         match self.arrays.get(&var) {
             Some(known) => known.clone(),
@@ -57,7 +62,7 @@ impl Lengths {
     fn stmt(&mut self, stmt: &Stmt) {
         match (&stmt.op, &stmt.binds[..]) {
             (Op::Dim { array, axis }, [n]) => {
-                if let Some(length) = self.of((*array).into()).get(*axis as usize) {
+                if let Some(length) = self.of_array((*array).into()).get(*axis as usize) {
                     self.numbers.insert(*n, *length);
                 }
             }
@@ -65,7 +70,7 @@ impl Lengths {
             (Op::Set { array, .. }, [y]) => self.same(*y, (*array).into()),
             (Op::Freeze { acc }, [y]) => self.same(*y, (*acc).into()),
             (Op::Get { array, index }, [y]) if y.ty.is_array() => {
-                let row = self.of((*array).into()).split_off(index.len());
+                let row = self.of_array((*array).into()).split_off(index.len());
                 self.arrays.insert(*y, row);
             }
             (Op::Fill { dims, .. }, [y]) => {
@@ -73,7 +78,7 @@ impl Lengths {
                 self.arrays.insert(*y, lengths);
             }
             (Op::Literal { items, .. }, [y]) => {
-                let row = items.first().map(|first| self.of(*first)).unwrap_or_default();
+                let row = items.first().map(|first| self.of_array(*first)).unwrap_or_default();
                 if row.len() + 1 == y.ty.rank as usize {
                     let count = Length::Number(Atom::Int(items.len() as i64));
                     self.arrays.insert(*y, [vec![count], row].concat());
@@ -83,7 +88,7 @@ impl Lengths {
                 self.block(then);
                 self.block(otherwise);
                 for (at, y) in binds.iter().enumerate().filter(|(_, y)| y.ty.is_array()) {
-                    let side = |block: &Block| block.results.get(at).map(|a| self.of(*a));
+                    let side = |block: &Block| block.results.get(at).map(|a| self.of_array(*a));
                     let (one, other) = (side(then), side(otherwise));
                     match one.filter(|lengths| Some(lengths) == other.as_ref()) {
                         Some(lengths) => self.arrays.insert(*y, lengths),
@@ -96,7 +101,7 @@ impl Lengths {
                 // One that never ran does not know how long its rows would have been, so only the count is known.
                 let collected = binds[l.carried.len()..].iter().zip(&l.body.results[l.carried.len()..]);
                 for (y, row) in collected.filter(|(y, _)| y.ty.rank == 1 || self.full) {
-                    let lengths = [vec![self.number(l.count)], self.of(*row)].concat();
+                    let lengths = [vec![self.number(l.count)], self.of_array(*row)].concat();
                     self.arrays.insert(*y, lengths);
                 }
             }
@@ -107,7 +112,7 @@ impl Lengths {
 
     fn same(&mut self, y: Var, value: Atom) {
         if y.ty.is_array() {
-            let lengths = self.of(value);
+            let lengths = self.of_array(value);
             self.arrays.insert(y, lengths);
         }
     }
@@ -123,8 +128,8 @@ impl Lengths {
         loop {
             self.block(body);
             let keeps = |at: &usize| {
-                let next = body.results.get(at + skip).map(|a| self.of(*a)).unwrap_or_default();
-                next == self.of(carried[*at].1)
+                let next = body.results.get(at + skip).map(|a| self.of_array(*a)).unwrap_or_default();
+                next == self.of_array(carried[*at].1)
             };
             let (good, bad): (Vec<usize>, Vec<usize>) = kept.iter().partition(|at| keeps(at));
             if bad.is_empty() {

@@ -248,3 +248,156 @@ fn loops_with_nothing_to_do() {
         assert_eq!(found, Ok(vec![Leaf::Real(0.5), Leaf::reals([1.0, 0.0])]));
     }
 }
+
+/// Simplified, and still well formed.
+fn simplified(text: &str) -> String {
+    let mut module = read::module(text).expect("reads");
+    gradus_native::simplify::module(&mut module);
+    check::module(&module).expect("is well formed");
+    print::module(&module)
+}
+
+const ADDS_TO_THE_PLACE_BEFORE: &str = "\
+fun f(x: real[1], t: real[1]) -> (real[1]) {
+  n = dim t 0
+  a = fill n := 0.0
+  x_adj = open a
+  for i < n {
+    start = eq i 0
+    old = if start {
+      yield 0.0
+    } else {
+      b = isub i 1
+      w = get x b
+      yield w
+    }
+    if start {
+      e = get t 0
+      accumulate x_adj i += e
+    } else {
+      c = isub i 1
+      e.2 = get t i
+      p = mul old e.2
+      accumulate x_adj c += p
+    }
+  }
+  y = freeze x_adj
+  return y
+}
+";
+
+#[test]
+fn additions_to_neighbours_are_turned_round() {
+    let text = simplified(ADDS_TO_THE_PLACE_BEFORE);
+    assert!(!text.contains("accumulate") && !text.contains("fill"), "{text}");
+    for backend in Backend::ALL {
+        for code in [compile(ADDS_TO_THE_PLACE_BEFORE, backend), compile(&text, backend)] {
+            for n in [0, 1, 2, 3, 4, 9, 50] {
+                let x: Vec<f64> = (0..n).map(|i| f64::from(i) + 2.0).collect();
+                let t: Vec<f64> = (0..n).map(|i| f64::from(i * i) - 3.0).collect();
+                let mut expected = vec![0.0; n as usize];
+                for i in 0..n as usize {
+                    match i {
+                        0 => expected[0] += t[0],
+                        _ => expected[i - 1] += x[i - 1] * t[i],
+                    }
+                }
+                let found = code.call(0, &[Leaf::reals(x), Leaf::reals(t)]);
+                assert_eq!(found, Ok(vec![Leaf::reals(expected)]), "{n} places on {backend:?}");
+            }
+        }
+    }
+}
+
+const ADDS_MUCH_TO_A_WINDOW: &str = "\
+fun f(x: real[1]) -> (real[1]) {
+  n = dim x 0
+  m = isub n 2
+  ok = ge m 0
+  check ok count
+  a = fill n := 0.0
+  x_adj = open a
+  for i < m {
+    e = get x i
+    s = sin e
+    c = cos e
+    p = mul s c
+    q = add p s
+    j = iadd i 1
+    k = iadd i 2
+    two = mul 2.0 q
+    accumulate x_adj i += q
+    accumulate x_adj j += two
+    accumulate x_adj k += q
+  }
+  y = freeze x_adj
+  return y
+}
+";
+
+#[test]
+fn what_a_window_is_given_is_computed_once() {
+    let text = simplified(ADDS_MUCH_TO_A_WINDOW);
+    assert!(!text.contains("accumulate") && text.matches("= sin").count() == 1, "{text}");
+    for backend in Backend::ALL {
+        let (before, after) = (compile(ADDS_MUCH_TO_A_WINDOW, backend), compile(&text, backend));
+        for n in [2, 3, 4, 5, 6, 31] {
+            let x: Vec<f64> = (0..n).map(|i| f64::from(i) * 0.3).collect();
+            let mut expected = vec![0.0; n as usize];
+            for (i, x) in x.iter().enumerate().take(n as usize - 2) {
+                let q = x.sin() * x.cos() + x.sin();
+                [1.0, 2.0, 1.0].iter().enumerate().for_each(|(by, times)| expected[i + by] += times * q);
+            }
+            for code in [&before, &after] {
+                let found = code.call(0, &[Leaf::reals(x.clone())]).expect("runs");
+                let [Leaf::Reals { data, .. }] = &found[..] else { panic!("{found:?}") };
+                let close = data.iter().zip(&expected).all(|(f, e)| (f - e).abs() < 1e-14 * e.abs().max(1.0));
+                assert!(close && data.len() == expected.len(), "{n} places on {backend:?}: {data:?}, not {expected:?}");
+            }
+        }
+        // Too short for a window.
+        assert!(matches!(after.call(0, &[Leaf::reals([1.0])]), Err(RunError::Failed(_))));
+    }
+}
+
+#[test]
+fn numbers_that_are_cheap_are_not_kept() {
+    let text = simplified(
+        "\
+fun f(x: real[1], y: real[1]) -> (real[1]) {
+  n = dim x 0
+  d = for i < n {
+    e = get x i
+    t = mul 2.0 e
+    collect t
+  }
+  a = open d
+  zeros = fill n := 0.0
+  b = open zeros
+  for j < n {
+    start = eq j 0
+    if start {
+    } else {
+      k = isub j 1
+      e.2 = get y j
+      accumulate b k += e.2
+    }
+  }
+  g = freeze b
+  for l < n {
+    e.3 = get g l
+    accumulate a l += e.3
+  }
+  r = freeze a
+  return r
+}
+",
+    );
+    assert_eq!(text.matches("for ").count(), 1, "{text}");
+    for backend in Backend::ALL {
+        let code = compile(&text, backend);
+        let found = code.call(0, &[Leaf::reals([1.0, 2.0, 3.0]), Leaf::reals([10.0, 20.0, 30.0])]);
+        assert_eq!(found, Ok(vec![Leaf::reals([22.0, 34.0, 6.0])]));
+        assert_eq!(code.call(0, &[Leaf::reals([]), Leaf::reals([])]), Ok(vec![Leaf::reals([])]));
+    }
+}

@@ -97,6 +97,18 @@ impl Emitter<'_> {
         }
     }
 
+    /// An iteration at one end of a loop, if it is among those from one to before another.
+    fn edge(&mut self, one: &For, into: &Collected<'_>, [from, to]: [&str; 2], number: &str) {
+        let index = self.name(one.index);
+        self.line(&format!("if ({from} <= {number} && {number} < {to}) {{"));
+        self.depth += 1;
+        self.line(&format!("int64_t {index} = {number};"));
+        let targets = self.rows(into.arrays, into.rows, &index);
+        self.nested(&one.body, &[], &targets);
+        self.depth -= 1;
+        self.line("}");
+    }
+
     /// A loop from one iteration to before another.
     pub(super) fn iterations(
         &mut self,
@@ -110,25 +122,22 @@ impl Emitter<'_> {
         let index = self.name(l.index);
         let place = self.place(span);
         if let Some(apart) = peel::peeled(l).filter(|apart| runs_in_lanes(&apart.others)) {
-            let mut second = from.to_string();
-            if let Some(first) = &apart.first {
-                self.line(&format!("if ({from} == 0 && {to} > 0) {{"));
-                let targets = self.rows(arrays, rows, "0");
-                self.nested(&first.body, &[], &targets);
-                self.line("}");
-                second = format!("{index}_second");
-                self.line(&format!("int64_t {second} = {from} > 0 ? {from} : 1;"));
+            for (i, one) in apart.first.iter().enumerate() {
+                self.edge(one, into, [from, to], &i.to_string());
             }
-            let Some(last) = &apart.last else {
+            let (second, edge) = (format!("{index}_second"), apart.first.len());
+            // Beyond the end, if there is nothing in the middle: a constant start is worth more to the C compiler.
+            self.line(&format!("int64_t {second} = {from} > {edge} ? {from} : {edge};"));
+            if apart.last.is_empty() {
                 return self.iterations(&apart.others, state, into, [&second, to], span);
-            };
+            }
             let (end, count) = (format!("{index}_last"), self.atom(l.count));
-            self.line(&format!("int64_t {end} = {to} == {count} && {to} > {second} ? {to} - 1 : {to};"));
+            self.line(&format!("int64_t {end} = {count} - {};", apart.last.len()));
+            self.line(&format!("{end} = {end} < {to} ? {end} : {to};"));
             self.iterations(&apart.others, state, into, [&second, &end], span);
-            self.line(&format!("for (int64_t {index} = {end}; {index} < {to}; {index}++) {{"));
-            let targets = self.rows(arrays, rows, &index);
-            self.nested(&last.body, &[], &targets);
-            self.line("}");
+            for (behind, one) in apart.last.iter().enumerate().rev() {
+                self.edge(one, into, [&second, to], &format!("{count} - {}", behind + 1));
+            }
             return;
         }
         let straight = straightened(l);

@@ -74,23 +74,30 @@ impl Emitter<'_, '_, '_> {
         span: Span,
     ) -> Vec<Value> {
         if let Some(apart) = peel::peeled(l).filter(|apart| state.is_empty() && plan::plan(&apart.others).is_some()) {
-            let one = self.b.ins().iconst(types::I64, 1);
             let mut start = from;
-            if let Some(first) = &apart.first {
-                let end = self.b.ins().smin(to, one);
-                self.one_by_one(first, arrays, flat, state, [from, end], true, span);
-                start = self.b.ins().smax(from, one);
+            for (i, one) in apart.first.iter().enumerate() {
+                let next = self.b.ins().iconst(types::I64, i as i64 + 1);
+                let end = self.b.ins().smin(to, next);
+                self.one_by_one(one, arrays, flat, state, [start, end], true, span);
+                start = self.b.ins().smax(start, next);
             }
-            let Some(last) = &apart.last else {
-                return self.iterations(&apart.others, arrays, flat, state, [start, to], span);
-            };
-            // The last iteration of the loop, if it is among these and is not the first.
-            let count = self.number(l.count);
-            let before = self.b.ins().iadd_imm_s(count, -1);
-            let before = self.b.ins().smax(before, start);
-            let end = self.b.ins().smin(to, before);
+            // The last iterations of the loop, as far as they are among these and are not the first.
+            let mut end = to;
+            if !apart.last.is_empty() {
+                let count = self.number(l.count);
+                let before = self.b.ins().iadd_imm_s(count, -(apart.last.len() as i64));
+                let before = self.b.ins().smax(before, start);
+                end = self.b.ins().smin(to, before);
+            }
             self.iterations(&apart.others, arrays, flat, state, [start, end], span);
-            return self.one_by_one(last, arrays, flat, state, [end, to], true, span);
+            for (behind, one) in apart.last.iter().enumerate().rev() {
+                let count = self.number(l.count);
+                let after = self.b.ins().iadd_imm_s(count, -(behind as i64));
+                let after = self.b.ins().smin(to, after);
+                self.one_by_one(one, arrays, flat, state, [end, after], true, span);
+                end = self.b.ins().smax(end, after);
+            }
+            return Vec::new();
         }
         let bounded = is_bounded(l);
         if bounded {

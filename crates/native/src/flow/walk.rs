@@ -165,6 +165,17 @@ impl Op {
     }
 }
 
+impl Stmt {
+    /// Whether a variable is used here, at any depth.
+    pub fn mentions(&self, var: Var) -> bool {
+        let mut found = false;
+        let mut look = |a: Atom| found |= a == var.into();
+        self.op.for_each_operand(&mut look);
+        self.op.blocks().iter().for_each(|(inner, _)| for_each_operand(inner, &mut look));
+        found
+    }
+}
+
 /// Calls `f` on every operand in a block, at any depth.
 pub fn for_each_operand(block: &Block, f: &mut dyn FnMut(Atom)) {
     with_stack(|| {

@@ -193,7 +193,7 @@ fn in_one_line(stmts: &mut [Stmt], acc: Var, init: Atom, total: &mut Atom) {
 }
 
 /// What branches add to an accumulator they give as a result, which is added after them.
-fn out_of_branches(stmts: &mut Vec<Stmt>, acc: Var) {
+pub(super) fn out_of_branches(stmts: &mut Vec<Stmt>, acc: Var) {
     let mut out = Vec::with_capacity(stmts.len());
     for mut stmt in std::mem::take(stmts) {
         let adds = match &stmt.op {
@@ -222,7 +222,7 @@ fn out_of_branches(stmts: &mut Vec<Stmt>, acc: Var) {
 }
 
 /// Takes the additions to an accumulator out of a block; gives their sum.
-fn taken_sum(block: &mut Block, acc: Var) -> Atom {
+pub(super) fn taken_sum(block: &mut Block, acc: Var) -> Atom {
     let mut total: Option<Atom> = None;
     let mut out = Vec::with_capacity(block.stmts.len());
     for stmt in std::mem::take(&mut block.stmts) {

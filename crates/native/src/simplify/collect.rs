@@ -3,13 +3,52 @@
 
 use crate::flow::walk::for_each_operand;
 use crate::flow::*;
+use crate::steady::Lengths;
 use gradus_core::traverse::with_stack;
 use rustc_hash::FxHashMap;
 
+pub(super) type Mentions = FxHashMap<Var, Vec<usize>>;
+
+/// The loop that is the first to add to the accumulator opened at a place, once everywhere, and the array to whose elements it adds, if they are not zero.
+type FindAdditions<'a> = &'a dyn Fn(&Block, &Mentions, usize) -> Option<(usize, Option<Var>)>;
+
 pub fn run(block: &mut Block) {
+    start_later(block, &|block, mentions, at| Some((first_additions(block, mentions, at)?, None)));
+}
+
+/// The same for an accumulator that starts from an array which is wanted later too, and would be copied. When all derivatives have been taken: they
+/// know that an accumulator is not read.
+pub fn instead_of_copies(function: &mut Block) {
+    let lengths = Lengths::of(function);
+    start_later(function, &|block, mentions, at| {
+        let Op::Open { init: Atom::Var(array) } = block.stmts[at].op else { return None };
+        let is_length = |count| lengths.of_array(array.into())[..] == [lengths.number(count)];
+        let adding = additions_everywhere(block, mentions, at, is_length)?;
+        block.stmts[at + 1..].iter().any(|s| s.mentions(array)).then_some((adding, Some(array)))
+    });
+}
+
+/// The same for the accumulator that starts from an array of this length, if it is added to by one loop only. Says whether there was one.
+pub(super) fn instead_of_start(block: &mut Block, array: Var, length: Atom) -> bool {
+    let mentions = mentions(block);
+    let Some(open) = block.stmts.iter().position(|s| matches!(s.op, Op::Open { init } if init == array.into())) else {
+        return false;
+    };
+    let Some(adding) = additions_everywhere(block, &mentions, open, |count| count == length) else { return false };
+    let acc = block.stmts[open].binds[0];
+    let last = mentions.get(&acc).and_then(|places| places.get(2)).map(|at| &block.stmts[*at].op);
+    if !matches!(last, Some(Op::Freeze { .. })) {
+        return false;
+    }
+    start_after(block, &mentions, open, adding, Some(array));
+    block.stmts.remove(open);
+    true
+}
+
+fn start_later(block: &mut Block, find: FindAdditions<'_>) {
     with_stack(|| {
         for stmt in &mut block.stmts {
-            stmt.op.blocks_mut().into_iter().for_each(run);
+            stmt.op.blocks_mut().into_iter().for_each(|inner| start_later(inner, find));
         }
         let mentions = mentions(block);
         if mentions.is_empty() {
@@ -18,9 +57,9 @@ pub fn run(block: &mut Block) {
         let mut later: FxHashMap<usize, Vec<Stmt>> = FxHashMap::default();
         let mut gone = vec![false; block.stmts.len()];
         for (open, is_gone) in gone.iter_mut().enumerate() {
-            if let Some(adding) = first_additions(block, &mentions, open) {
+            if let Some((adding, to)) = find(block, &mentions, open) {
                 *is_gone = true;
-                later.entry(adding).or_default().extend(start_after(block, &mentions, open, adding));
+                later.entry(adding).or_default().extend(start_after(block, &mentions, open, adding, to));
             }
         }
         let stmts = std::mem::take(&mut block.stmts);
@@ -35,8 +74,8 @@ pub fn run(block: &mut Block) {
 
 /// For each accumulator that this block opens and each array of zeros that it makes, where its statements mention it, in order: first the one that
 /// makes it.
-fn mentions(block: &Block) -> FxHashMap<Var, Vec<usize>> {
-    let mut found: FxHashMap<Var, Vec<usize>> = FxHashMap::default();
+pub(super) fn mentions(block: &Block) -> Mentions {
+    let mut found: Mentions = FxHashMap::default();
     for (at, stmt) in block.stmts.iter().enumerate() {
         let mut note = |atom: Atom| {
             if let Some(places) = atom.var().filter(|v| v.ty.accumulator).and_then(|v| found.get_mut(&v)) {
@@ -59,29 +98,46 @@ fn adds_to(stmt: &Stmt, acc: Var) -> bool {
     matches!(&stmt.op, Op::Add { acc: to, .. } if *to == acc)
 }
 
-/// The loop that fills the accumulator opened at `at`, if nobody has added to it before.
-fn first_additions(block: &Block, mentions: &FxHashMap<Var, Vec<usize>>, at: usize) -> Option<usize> {
-    let Stmt { binds, op: Op::Open { init: Atom::Var(zeros) }, .. } = &block.stmts[at] else { return None };
-    let acc = binds[0];
+/// The loop that fills the accumulator of zeros opened at `at`, if nobody has added to it before.
+fn first_additions(block: &Block, mentions: &Mentions, at: usize) -> Option<usize> {
+    let Stmt { op: Op::Open { init: Atom::Var(zeros) }, .. } = &block.stmts[at] else { return None };
     let Op::Fill { dims, .. } = &block.stmts[*mentions.get(zeros)?.first()?].op else { return None };
+    additions_everywhere(block, mentions, at, |count| dims[..] == [count])
+}
+
+/// The loop that is the first to add to the accumulator opened at `at`, if it does so once in each place. `is_length`: whether a number is its length.
+fn additions_everywhere(
+    block: &Block,
+    mentions: &Mentions,
+    at: usize,
+    is_length: impl Fn(Atom) -> bool,
+) -> Option<usize> {
+    let acc = *block.stmts[at].binds.first()?;
     let later = *mentions.get(&acc)?.get(1)?;
     let Op::For(l) = &block.stmts[later].op else { return None };
     let own = |s: &Stmt| matches!(&s.op, Op::Add { index, .. } if adds_to(s, acc) && index[..] == [l.index.into()]);
-    let everywhere = l.carried.is_empty() && dims[..] == [l.count];
     let mut uses = 0;
     for_each_operand(&l.body, &mut |a| uses += usize::from(a == acc.into()));
-    (everywhere && uses == 1 && l.body.stmts.iter().any(own)).then_some(later)
+    let once = uses == 1 && l.body.stmts.iter().any(own);
+    (once && acc.ty.rank == 1 && l.carried.is_empty() && is_length(l.count)).then_some(later)
 }
 
-/// Makes the loop collect what it adds; gives what opens the accumulator after it, if it is still wanted.
-fn start_after(block: &mut Block, mentions: &FxHashMap<Var, Vec<usize>>, open: usize, adding: usize) -> Option<Stmt> {
+/// Makes the loop collect what it adds, to the elements of an array if one is given; gives what opens the accumulator after it, if it is still wanted.
+fn start_after(block: &mut Block, mentions: &Mentions, open: usize, adding: usize, to: Option<Var>) -> Option<Stmt> {
     let mut opened = block.stmts[open].clone();
     let acc = opened.binds[0];
     let stmt = &mut block.stmts[adding];
     let Op::For(l) = &mut stmt.op else { return None };
     let collected = Var::fresh(acc.name, acc.ty.frozen());
     let at = l.body.stmts.iter().position(|s| adds_to(s, acc))?;
-    let Op::Add { value, .. } = l.body.stmts.remove(at).op else { return None };
+    let Op::Add { mut value, .. } = l.body.stmts.remove(at).op else { return None };
+    if let Some(array) = to {
+        let mut b = Builder::new();
+        b.span = stmt.span;
+        let before = b.get(array.into(), vec![l.index.into()]);
+        value = b.add(before, value);
+        l.body.stmts.extend(b.pop(Vec::new()).stmts);
+    }
     l.body.results.push(value);
     stmt.binds.push(collected);
     // With nothing added later it is all there is.

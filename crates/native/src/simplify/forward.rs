@@ -12,6 +12,15 @@ pub fn run(block: &mut Block) {
     walk.block(block);
 }
 
+/// The body of a loop without so many of its first iterations and so many of its last; `only`: for the last of the others.
+pub fn between(l: &mut For, first: i64, last: i64, only: bool) {
+    let mut walk = Forward::default();
+    walk.below.insert(l.index, l.count);
+    walk.loops.push((l.index, l.count));
+    walk.learn_edges(l.index, l.count, first, last, only);
+    walk.block(&mut l.body);
+}
+
 /// What two statements must have in common to compute the same.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) enum Key {
@@ -217,12 +226,13 @@ impl Forward {
         match &mut stmt.op {
             Op::Scalar { prim, args } => {
                 self.atoms(args);
-                if let Some((index, count)) = self.asks_for_last(*prim, args) {
-                    // Always in the same words, for whoever takes the last iteration apart.
-                    let next = Var::fresh("next", Type::INT);
-                    let op = Op::Scalar { prim: Prim::AddInt, args: vec![index.into(), Atom::Int(1)] };
-                    self.stmt(Stmt { binds: vec![next], op, span: stmt.span }, out);
-                    *args = vec![self.replaced.atom(next.into()), count];
+                if let Some(end) = self.asks_for_end(*prim, args) {
+                    // Always in the same words, for whoever takes the last iterations apart.
+                    let ahead = Var::fresh("ahead", Type::INT);
+                    let op = Op::Scalar { prim: Prim::AddInt, args: vec![end.index.into(), Atom::Int(end.by)] };
+                    self.stmt(Stmt { binds: vec![ahead], op, span: stmt.span }, out);
+                    *args = vec![self.replaced.atom(ahead.into()), end.count];
+                    *prim = end.prim;
                 }
                 let (prim, args) = (*prim, args.clone());
                 let y = stmt.binds[0];
@@ -263,6 +273,7 @@ impl Forward {
                     Atom::Bool(true) => Some(then),
                     Atom::Bool(false) => Some(otherwise),
                     _ if then == otherwise => Some(then),
+                    _ if (then, otherwise) == (Atom::Bool(true), Atom::Bool(false)) => Some(cond),
                     _ => None,
                 };
                 match known {

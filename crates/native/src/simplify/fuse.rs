@@ -102,7 +102,7 @@ fn fuse(block: &mut Block, at: usize, consumer: usize) {
     block.stmts[at] = Stmt { binds: Vec::new(), op: nothing(), span: stmt.span };
 }
 
-fn can_fail(block: &Block) -> bool {
+pub(super) fn can_fail(block: &Block) -> bool {
     block
         .stmts
         .iter()

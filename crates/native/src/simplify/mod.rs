@@ -2,13 +2,16 @@
 //! accumulators, which is what accumulators are for.
 
 mod accumulators;
+mod branches;
 mod collect;
 mod dead;
 mod forward;
 mod fuse;
+mod gathers;
 mod hoist;
 mod products;
 mod ranges;
+mod recompute;
 mod shapes;
 mod small;
 mod sums;
@@ -29,6 +32,15 @@ pub fn function(module: &mut Module, id: FunctionId) {
 pub fn module(module: &mut Module) {
     for id in 0..module.functions.len() {
         function(module, FunctionId(id));
+        let mut body = module.functions[id].body.clone();
+        if gathers::run(&mut body, module) {
+            block(&mut body, module);
+            if recompute::run(&mut body, module) {
+                block(&mut body, module);
+            }
+            collect::instead_of_copies(&mut body);
+            module.functions[id].body = body;
+        }
         if products::run(&mut module.functions[id].body) {
             let mut body = module.functions[id].body.clone();
             dead::run(&mut body, module);
@@ -52,6 +64,8 @@ pub fn block(block: &mut Block, module: &Module) {
         sums::from_state(block);
         hoist::run(block);
         dead::run(block, module);
+        branches::run(block);
+        sums::to_one_place(block);
         collect::run(block);
         fuse::run(block);
         sums::out_of_loops(block);
@@ -72,6 +86,11 @@ fn has_loops(block: &Block) -> bool {
 /// Works out of a block what is known, such as branches on what is decided.
 pub fn known(block: &mut Block) {
     forward::run(block);
+}
+
+/// Works out of a loop what is known if so many of its first and so many of its last iterations are left out; `only`: of the rest, all but the last.
+pub fn between(l: &mut For, first: i64, last: i64, only: bool) {
+    forward::between(l, first, last, only);
 }
 
 /// Takes out of a block what nobody looks at.

@@ -27,6 +27,14 @@ enum Size {
     Any,
 }
 
+/// `prim (index + by) count`, where the count is that of the index.
+pub(super) struct AsksForEnd {
+    pub(super) prim: Prim,
+    pub(super) index: Var,
+    pub(super) by: i64,
+    pub(super) count: Atom,
+}
+
 /// Constants, and factors, that are small.
 const CONSTANT: i64 = 1 << 40;
 const FACTOR: i64 = 1 << 10;
@@ -89,7 +97,8 @@ impl Forward {
             Prim::LessEqual | Prim::GreaterEqual if self.is_at_most(a, b) => true,
             Prim::LessEqual | Prim::GreaterEqual if self.is_less(b, a, false) => false,
             Prim::Equal | Prim::NotEqual => {
-                let equal = self.find(&Key::Scalar(Prim::Equal, vec![a, b])).is_some_and(|e| self.holds(e));
+                let equal = self.find(&Key::Scalar(Prim::Equal, vec![a, b])).is_some_and(|e| self.holds(e))
+                    || (self.is_at_most(a, b) && self.is_at_most(b, a));
                 let differ = || self.is_less(a, b, false) || self.is_less(b, a, false);
                 if !equal && !differ() {
                     return None;
@@ -101,19 +110,51 @@ impl Forward {
         Some(Atom::Bool(known))
     }
 
-    /// For a comparison that asks whether a loop is in its last iteration: the loop's index and its count.
-    pub(super) fn asks_for_last(&self, prim: Prim, args: &[Atom]) -> Option<(Var, Atom)> {
-        let (i, n) = match (prim, args) {
-            (Prim::Equal, [Atom::Var(i), Atom::Var(n)]) => (*i, *n),
-            _ => return None,
-        };
-        let asks = |i: Var, n: Var| {
-            let (index, count) = *self.loops.iter().find(|(index, _)| *index == i)?;
-            let next = self.form(n.into(), DEPTH, false).0.plus(1, &Linear::constant(1));
-            let apart = next.plus(-1, &self.form(count, DEPTH, false).0);
-            (apart.is_constant() && apart.constant == 0).then_some((index, count))
-        };
-        asks(i, n).or_else(|| asks(n, i))
+    /// A comparison that asks how far a loop is from its end, in other words than `index + by < count`.
+    pub(super) fn asks_for_end(&self, prim: Prim, args: &[Atom]) -> Option<AsksForEnd> {
+        let mirrored = crate::peel::mirrored(prim)?;
+        let [a, b] = *args else { return None };
+        if a.ty() != Type::INT || b.ty() != Type::INT || a.var().is_none() || b.var().is_none() {
+            return None;
+        }
+        let difference = self.form(a, DEPTH, false).0.plus(-1, &self.form(b, DEPTH, false).0);
+        self.loops.iter().rev().find_map(|(index, count)| {
+            count.var()?;
+            let left = self.form(*count, DEPTH, false).0.plus(-1, &Linear::of(*index));
+            for (prim, sign) in [(prim, 1), (mirrored, -1)] {
+                let by = difference.clone().plus(sign, &left);
+                let plain = sign == 1 && b == *count && (a == (*index).into() || self.is_ahead(a, *index));
+                if by.is_constant() && by.constant.abs() < CONSTANT {
+                    return (!plain).then_some(AsksForEnd {
+                        prim,
+                        index: *index,
+                        by: sign * by.constant,
+                        count: *count,
+                    });
+                }
+            }
+            None
+        })
+    }
+
+    /// Whether an integer is written as the index plus a constant.
+    fn is_ahead(&self, atom: Atom, index: Var) -> bool {
+        match atom.var().and_then(|v| self.made.get(&v)) {
+            Some(Made::Scalar(Prim::AddInt, args)) => matches!(args[..], [i, Atom::Int(_)] if i == index.into()),
+            _ => false,
+        }
+    }
+
+    /// So many of the first iterations of a loop are left out, and so many of the last; `only`: this is the last of the others.
+    pub(super) fn learn_edges(&mut self, index: Var, count: Atom, first: i64, last: i64, only: bool) {
+        self.learn_positive(count);
+        let (index, count) = (Linear::of(index), self.form(count, DEPTH, false).0);
+        self.inequalities.push(index.clone().plus(-1, &Linear::constant(first)));
+        let left = count.plus(-1, &index).plus(-1, &Linear::constant(1 + last));
+        if only {
+            self.inequalities.push(Linear::default().plus(-1, &left));
+        }
+        self.inequalities.push(left);
     }
 
     /// `any_rows`: arrays are taken to have rows. One without does not know how long they would have been.

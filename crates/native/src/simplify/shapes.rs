@@ -101,8 +101,9 @@ impl Forward {
             }
             Made::Like(Atom::Var(other)) => dim(*other, axis),
             Made::Row(whole, index) => {
-                let axis = axis + index.len() as u8;
-                dim(*whole, axis)
+                // A row that is at hand is one of some.
+                let (any_rows, axis) = (any_rows || axis == 0, axis + index.len() as u8);
+                self.length(*whole, axis, any_rows).or_else(|| self.find(&Key::Dim(*whole, axis)))
             }
             Made::Scalar(..) | Made::Choice(..) | Made::Cell(..) | Made::Like(_) => None,
         }

@@ -114,6 +114,34 @@ fn rename_accumulator(block: &mut Block, from: Var, to: Var) {
     })
 }
 
+/// Two additions to the same place in one block are one.
+pub fn to_one_place(block: &mut Block) {
+    with_stack(|| {
+        let mut places: FxHashMap<(Var, Vec<Atom>), usize> = FxHashMap::default();
+        let mut out: Vec<Stmt> = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            stmt.op.blocks_mut().into_iter().for_each(to_one_place);
+            if let Op::Add { acc, index, value } = &mut stmt.op {
+                if value.ty() == Type::REAL {
+                    if let Some(before) = places.get(&(*acc, index.clone())) {
+                        if let Op::Add { value: first, .. } = out[*before].op {
+                            let sum = Var::fresh(acc.name, Type::REAL);
+                            let args = vec![first, *value];
+                            out[*before].op = Op::Check { cond: Atom::Bool(true), failure: Failure::Index };
+                            let op = Op::Scalar { prim: Prim::AddReal, args };
+                            out.push(Stmt { binds: vec![sum], op, span: stmt.span });
+                            *value = sum.into();
+                        }
+                    }
+                    places.insert((*acc, index.clone()), out.len());
+                }
+            }
+            out.push(stmt);
+        }
+        block.stmts = out;
+    })
+}
+
 /// An addition to one element of an accumulator that is the same element in every iteration becomes a sum of its own, added once.
 pub fn out_of_loops(block: &mut Block) {
     with_stack(|| {
