@@ -237,7 +237,8 @@ impl Compiled {
         let core = self.constants.core();
         let lowered = pipeline::lower(core, entries);
         let ids: Vec<_> = lowered.entries.iter().flatten().map(|(id, _)| *id).collect();
-        let executable = pipeline::code(&lowered.module, &ids, self.backend()).map(Rc::new);
+        let threads = self.program.options().threads;
+        let executable = pipeline::code(&lowered.module, &ids, self.backend(), threads).map(Rc::new);
         let mut place = 0..;
         let made = lowered.entries.into_iter().zip(entries).map(|(lowered, entry)| {
             let code = lowered.and_then(|(_, signature)| {

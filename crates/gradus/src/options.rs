@@ -41,7 +41,7 @@ pub struct Options {
     /// In bytes.
     pub max_memory: Option<u64>,
     pub max_steps: Option<u64>,
-    /// On how many threads compiled loops may run; nothing: as many as the machine runs at once. Results are the same for any number.
+    /// On how many threads compiled loops may run, and machine code may be made; nothing: as many as the machine runs at once. Results are the same for any number.
     pub threads: Option<usize>,
     /// Whether definitions go through the optimiser before the evaluator runs them; compiled code always has its own.
     pub optimise: bool,

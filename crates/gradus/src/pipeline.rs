@@ -242,14 +242,20 @@ fn chunks(module: &Module) -> Plan {
     Plan::new(module, LEAST_WORK)
 }
 
-/// Machine code of flow functions, numbered as given.
-pub fn code(module: &Module, entries: &[FunctionId], backend: Backend) -> Result<Executable, Box<Diagnostic>> {
+/// Machine code of flow functions, numbered as given, made on at most so many threads.
+pub fn code(
+    module: &Module,
+    entries: &[FunctionId],
+    backend: Backend,
+    threads: Option<usize>,
+) -> Result<Executable, Box<Diagnostic>> {
     let backend = match backend {
         Backend::C => gradus_native::Backend::C,
         Backend::Native => gradus_native::Backend::Cranelift,
         Backend::Auto | Backend::Reference => gradus_source::bug!("a backend that compiles was to be chosen"),
     };
-    Executable::new(module, entries, &backend.into()).map_err(|error| Box::new(error.diagnostic()))
+    let options = gradus_native::Options { threads, ..backend.into() };
+    Executable::new(module, entries, &options).map_err(|error| Box::new(error.diagnostic()))
 }
 
 /// Flow functions as C text under these names. Failures are told with lines and columns.

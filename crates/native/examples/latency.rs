@@ -3,7 +3,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use gradus_native::{lower, Backend, Executable, Leaf};
+use gradus_native::{lower, Backend, Executable, Leaf, Options};
 use std::path::Path;
 use std::time::Duration;
 use support::{entry, program};
@@ -144,7 +144,9 @@ fn measure(text: &str) -> ([Duration; 4], usize) {
     let typed = now();
     let (module, ids, _) = lower(&program, &[entry(&program, "gradient")]).expect("is compiled");
     let lowered = now();
-    let code = Executable::new(&module, &ids, &Backend::Cranelift.into()).expect("compiles");
+    // On one thread, whose time is measured.
+    let options = Options { threads: Some(1), ..Backend::Cranelift.into() };
+    let code = Executable::new(&module, &ids, &options).expect("compiles");
     let made = now();
     code.call(0, &leaves).expect("runs");
     let called = now();

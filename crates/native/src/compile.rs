@@ -37,11 +37,14 @@ pub struct Options {
     pub c: c::Options,
     /// What a chunk of a loop should have to do at least, see [`crate::cores`].
     pub least_work: f64,
+    /// How many threads may make machine code, for [`Backend::Cranelift`]; nothing: as many as the machine runs at once.
+    pub threads: Option<usize>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { backend: Backend::default(), c: c::Options::default(), least_work: crate::cores::LEAST_WORK }
+        let least_work = crate::cores::LEAST_WORK;
+        Options { backend: Backend::default(), c: c::Options::default(), least_work, threads: None }
     }
 }
 

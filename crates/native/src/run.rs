@@ -142,7 +142,9 @@ impl Executable {
     pub fn new(module: &Module, entries: &[FunctionId], options: &Options) -> Result<Executable, CompileError> {
         let plan = Plan::new(module, options.least_work);
         let code = match options.backend {
-            Backend::Cranelift => cranelift::compile(module, entries, &plan).map_err(CompileError::Cranelift)?,
+            Backend::Cranelift => {
+                cranelift::compile(module, entries, &plan, options.threads).map_err(CompileError::Cranelift)?
+            }
             Backend::C => c::compile(module, entries, &plan, &options.c).map_err(CompileError::C)?,
         };
         let entries = entries

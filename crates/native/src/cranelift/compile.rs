@@ -1,14 +1,14 @@
 //! Makes machine code of a module and keeps it in memory.
 
 use super::emit::{Emitter, Linker};
+use super::machine::{self, Compiled, Written};
 use super::math;
 use crate::cores::Plan;
 use crate::flow::{FunctionId, Module};
 use crate::recursion;
 use crate::run::Code;
-use cranelift_codegen::ir::{types, AbiParam, Function, UserFuncName, Value};
+use cranelift_codegen::ir::{types, AbiParam, Function, Signature, UserFuncName, Value};
 use cranelift_codegen::settings::{self, Configurable};
-use cranelift_codegen::Context;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module as _, ModuleError};
@@ -80,25 +80,47 @@ fn new_module() -> Result<JITModule, CompileError> {
     Ok(JITModule::new(builder))
 }
 
-/// Compiles a module; `entries` are the functions to be called from outside, `plan` says which loops are cut into chunks.
-pub fn compile(module: &Module, entries: &[FunctionId], plan: &Plan) -> Result<Code, CompileError> {
-    compile_shown(module, entries, plan, &mut |_| {})
+/// Compiles a module; `entries` are the functions to be called from outside, `plan` says which loops are cut into chunks; on so many threads at most.
+pub fn compile(
+    module: &Module,
+    entries: &[FunctionId],
+    plan: &Plan,
+    threads: Option<usize>,
+) -> Result<Code, CompileError> {
+    let (mut linker, written, entries) = write(module, entries, plan)?;
+    for Compiled { id, alignment, bytes, relocations } in machine::compile(linker.jit.isa(), written, threads)? {
+        linker.jit.define_function_bytes(id, alignment, &bytes, &relocations).map_err(refused)?;
+    }
+    linker.jit.finalize_definitions().map_err(refused)?;
+    let entries = entries
+        .iter()
+        .map(|id| {
+            let address = linker.jit.get_finalized_function(*id);
+            // The function was given this signature when it was declared.
+            unsafe { std::mem::transmute::<*const u8, Entry>(address) }
+        })
+        .collect();
+    Ok(Code {
+        entries,
+        release: memory::release,
+        set_limits: memory::set_limits,
+        places: linker.places,
+        _owner: Box::new(Loaded { module: Mutex::new(Some(linker.jit)), _shapes: linker.shapes }),
+    })
 }
 
 /// The functions in Cranelift's language, for people.
 pub fn text(module: &Module, entries: &[FunctionId], plan: &Plan) -> Result<String, CompileError> {
-    let mut text = String::new();
-    compile_shown(module, entries, plan, &mut |function| text += &format!("{}\n", function.display()))?;
-    Ok(text)
+    let (_, written, _) = write(module, entries, plan)?;
+    Ok(written.iter().map(|function| format!("{}\n", function.function.display())).collect())
 }
 
-/// Compiles; `show` sees each function before it becomes machine code.
-fn compile_shown(
-    module: &Module,
+/// Writes all functions in Cranelift's language; gives them, and which of them are entries.
+fn write<'a>(
+    module: &'a Module,
     entries: &[FunctionId],
-    plan: &Plan,
-    show: &mut dyn FnMut(&Function),
-) -> Result<Code, CompileError> {
+    plan: &'a Plan,
+) -> Result<(Linker<'a>, Vec<Written>, Vec<FuncId>), CompileError> {
     let mut linker = Linker {
         jit: new_module()?,
         module,
@@ -116,27 +138,20 @@ fn compile_shown(
         let declared = linker.jit.declare_function(&format!("gradus_function_{id}"), Linkage::Local, &signature);
         linker.functions.push(declared.map_err(refused)?);
     }
-    let mut context = linker.jit.make_context();
-    let mut shared = FunctionBuilderContext::new();
+    let mut writer = Writer { shared: FunctionBuilderContext::new(), written: Vec::new() };
     for (id, function) in module.functions.iter().enumerate() {
-        context.func.signature = linker.signature(function);
+        let signature = linker.signature(function);
         let recursive = linker.recursive[id];
         let func = linker.functions[id];
-        define(&mut linker, &mut context, &mut shared, func, show, |emitter, _| emitter.function(function, recursive))?;
+        writer.function(&mut linker, func, signature, |emitter, _| emitter.function(function, recursive));
     }
     loop {
         if let Some(body) = linker.bodies.pop() {
-            context.func.signature = linker.body_signature();
-            let func = body.function;
-            define(&mut linker, &mut context, &mut shared, func, show, |emitter, params| {
-                emitter.chunk_body(&body, params)
-            })?;
+            let signature = linker.body_signature();
+            writer.function(&mut linker, body.function, signature, |emitter, params| emitter.chunk_body(&body, params));
         } else if let Some(piece) = linker.pieces.pop_front() {
-            context.func.signature = linker.piece_signature();
-            let func = piece.function;
-            define(&mut linker, &mut context, &mut shared, func, show, |emitter, params| {
-                emitter.piece(&piece, params)
-            })?;
+            let signature = linker.piece_signature();
+            writer.function(&mut linker, piece.function, signature, |emitter, params| emitter.piece(&piece, params));
         } else {
             break;
         }
@@ -146,65 +161,53 @@ fn compile_shown(
         let mut signature = linker.jit.make_signature();
         signature.params = vec![AbiParam::new(types::I64); 2];
         signature.returns.push(AbiParam::new(types::I32));
-        context.func.signature = signature.clone();
         let name = format!("gradus_entry_{number}");
         let func = linker.jit.declare_function(&name, Linkage::Export, &signature).map_err(refused)?;
         let can_fail = !module.shapes.is_empty() || recursion::can_fail(module, *id);
-        define(&mut linker, &mut context, &mut shared, func, show, |emitter, params| {
+        writer.function(&mut linker, func, signature, |emitter, params| {
             emitter.entry(*id, params[0], params[1], can_fail)
-        })?;
+        });
         functions.push(func);
     }
-    linker.jit.finalize_definitions().map_err(refused)?;
-    let entries = functions
-        .iter()
-        .map(|id| {
-            let address = linker.jit.get_finalized_function(*id);
-            // The function was given this signature above.
-            unsafe { std::mem::transmute::<*const u8, Entry>(address) }
-        })
-        .collect();
-    Ok(Code {
-        entries,
-        release: memory::release,
-        set_limits: memory::set_limits,
-        places: linker.places,
-        _owner: Box::new(Loaded { module: Mutex::new(Some(linker.jit)), _shapes: linker.shapes }),
-    })
+    Ok((linker, writer.written, functions))
 }
 
-fn define(
-    linker: &mut Linker<'_>,
-    context: &mut Context,
-    shared: &mut FunctionBuilderContext,
-    id: FuncId,
-    show: &mut dyn FnMut(&Function),
-    write: impl FnOnce(&mut Emitter<'_, '_, '_>, &[Value]),
-) -> Result<(), CompileError> {
-    context.func.name = UserFuncName::user(0, id.as_u32());
-    let mut b = FunctionBuilder::new(&mut context.func, shared);
-    let entry = b.create_block();
-    b.append_block_params_for_function_params(entry);
-    b.switch_to_block(entry);
-    b.seal_block(entry);
-    let params = b.block_params(entry).to_vec();
-    let fail = b.create_block();
-    let config = linker.jit.target_config();
-    let mut emitter = Emitter {
-        linker,
-        b,
-        held: FxHashMap::default(),
-        imported: FxHashMap::default(),
-        thread: params[0],
-        fail,
-        shared_sums: FxHashSet::default(),
-        recursive: false,
-    };
-    write(&mut emitter, &params);
-    let Emitter { linker, b, .. } = emitter;
-    b.finalize(config);
-    show(&context.func);
-    linker.jit.define_function(id, context).map_err(refused)?;
-    linker.jit.clear_context(context);
-    Ok(())
+/// Writes functions, one after the other.
+struct Writer {
+    /// Memory that they use in turn.
+    shared: FunctionBuilderContext,
+    written: Vec<Written>,
+}
+
+impl Writer {
+    fn function(
+        &mut self,
+        linker: &mut Linker<'_>,
+        id: FuncId,
+        signature: Signature,
+        write: impl FnOnce(&mut Emitter<'_, '_, '_>, &[Value]),
+    ) {
+        let mut function = Function::with_name_signature(UserFuncName::user(0, id.as_u32()), signature);
+        let mut b = FunctionBuilder::new(&mut function, &mut self.shared);
+        let entry = b.create_block();
+        b.append_block_params_for_function_params(entry);
+        b.switch_to_block(entry);
+        b.seal_block(entry);
+        let params = b.block_params(entry).to_vec();
+        let fail = b.create_block();
+        let config = linker.jit.target_config();
+        let mut emitter = Emitter {
+            linker,
+            b,
+            held: FxHashMap::default(),
+            imported: FxHashMap::default(),
+            thread: params[0],
+            fail,
+            shared_sums: FxHashSet::default(),
+            recursive: false,
+        };
+        write(&mut emitter, &params);
+        emitter.b.finalize(config);
+        self.written.push(Written { id, function });
+    }
 }

@@ -13,6 +13,7 @@ mod emit;
 mod entry;
 mod lanes;
 mod loops;
+mod machine;
 mod math;
 mod pieces;
 mod plan;

@@ -2,7 +2,9 @@
 //!
 //! Cranelift has vectors of two reals. A loop whose iterations are independent and whose body is straight-line code runs on pairs of
 //! iterations. An elementary function is computed for many iterations at once by the runtime, which knows wider vectors: the
-//! loop is cut into *phases* before and after it, and what a later phase needs is kept in buffers on the stack.
+//! loop is cut into *phases* before and after it, and what a later phase needs is kept in buffers on the stack. Additions to neighbouring places of one
+//! array, as derivatives of windows make them, are in phases of their own, too: a pair that was just stored in part cannot be loaded before the store
+//! is through.
 
 use super::math;
 use super::scalars::SMALL_POWER;
@@ -14,8 +16,8 @@ use rustc_hash::FxHashMap;
 /// More buffers than this, and the loop runs without lanes.
 const MOST_BUFFERS: usize = 24;
 
-/// What it costs, in operations, to load a pair of which one half was just stored.
-const LATE_PAIR: i32 = 8;
+/// What it costs, in operations, to add in a phase of its own.
+const LATE_PAIR: i32 = 1;
 
 /// A loop in lanes.
 pub(super) struct Plan<'a> {
@@ -97,8 +99,8 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
     let mut phase: FxHashMap<Var, usize> = FxHashMap::default();
     phase.insert(l.index, 0);
     let (mut gain, mut cost) = (0, 0);
-    // Where pairs are added to.
-    let mut pairs: Vec<(Var, &Vec<Atom>)> = Vec::new();
+    // Where pairs are added to, and in which phase.
+    let mut pairs: Vec<(Var, &Vec<Atom>, usize)> = Vec::new();
     for stmt in &l.body.stmts {
         let mut at = 0;
         let mut simple = true;
@@ -138,12 +140,16 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
                             plan.sums.push((*acc, index));
                         }
                     } else if consecutive(stmt, l, &plan.cheap) {
-                        // A pair that was just stored in part cannot be loaded before the store is through.
-                        match pairs.iter().any(|(other, place)| other == acc && *place != index) {
-                            true => cost += LATE_PAIR,
-                            false => gain += 1,
+                        let others = pairs.iter().filter(|(other, place, _)| other == acc && *place != index);
+                        match others.map(|(_, _, phase)| phase + 1).max() {
+                            Some(free) => {
+                                at = at.max(free);
+                                after = at;
+                                cost += LATE_PAIR;
+                            }
+                            None => gain += 1,
                         }
-                        pairs.push((*acc, index));
+                        pairs.push((*acc, index, at));
                     } else {
                         cost += 2;
                     }
@@ -160,7 +166,7 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
     plan.keep(l, &phase)?;
     plan.pairs = match plan.stmts.len() + plan.cheap.len() {
         // Functions are for all iterations of a step; those of the last, shorter one are computed one by one.
-        _ if plan.phases > 1 => 1,
+        _ if plan.stmts.iter().any(|(_, stmt)| matches!(role(stmt), Some(Role::Function))) => 1,
         0..=6 => 4,
         7..=14 => 2,
         _ => 1,
