@@ -79,6 +79,26 @@ fn a_long_recursive_function() {
     close(&run(&text, "both", &[Leaf::reals(WEIGHTS), Leaf::Real(2.0)]), &expected(3 * LINES));
 }
 
+/// A long function that is called often: it is not written out each time.
+#[test]
+fn a_long_function_called_often() {
+    let mut text = String::from("let half (w : real) (x : real) : real =\n  let a0 = x in\n");
+    for k in 1..=LINES {
+        text += &format!("  let a{k} = a{0} + (w * a{0} - a{0} * 0.0) in\n", k - 1);
+    }
+    text += &format!("  a{LINES}\nlet f (w : real) (x : real) : real =\n  let b0 = x in\n");
+    for k in 1..=LINES {
+        text += &format!("  let b{k} = b{} + half w {k}.0 in\n", k - 1);
+    }
+    text += &format!("  b{LINES}\nlet both (w : real) (x : real) : real * (real * real) =\n  ");
+    text += "value_and_grad (fun (w, x) -> f w x) (w, x)\n";
+    let (w, all) = (0.002, LINES as i32);
+    let sum = f64::from(all * (all + 1) / 2);
+    let value = 2.0 + sum * f64::powi(1.0 + w, all);
+    let by_weight = sum * f64::from(all) * f64::powi(1.0 + w, all - 1);
+    close(&run(&text, "both", &[Leaf::Real(w), Leaf::Real(2.0)]), &[value, by_weight, 1.0]);
+}
+
 /// A branch in a branch, as deep as the program is long: each side gives what its line says, and the derivative of that.
 #[test]
 fn a_deep_ladder() {

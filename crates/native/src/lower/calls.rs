@@ -12,6 +12,26 @@ use std::sync::Arc;
 /// How often the body of a function may be written inside itself before it is called as a closure instead.
 const INSIDE_ITSELF: usize = 12;
 
+/// When an entry has become so many terms, definitions of more than [`LARGE`] terms that have been written out [`OFTEN`] are called.
+const LONG: usize = 20_000;
+const LARGE: usize = 60;
+const OFTEN: usize = 4;
+
+/// Whether a term is large enough that a call is shorter.
+fn is_large(term: &Term) -> bool {
+    fn count(term: &Term, left: &mut usize) {
+        with_stack(|| {
+            *left = left.saturating_sub(1);
+            if *left > 0 {
+                for_each_child(term, &mut |child| count(child, left));
+            }
+        })
+    }
+    let mut left = LARGE;
+    count(term, &mut left);
+    left == 0
+}
+
 /// A recursive function taken apart.
 pub(super) struct Parts {
     pub params: Vec<(gradus_core::Var, Type)>,
@@ -136,6 +156,27 @@ impl Lowering<'_> {
         }
     }
 
+    /// Whether a definition that is mentioned once more is called instead of being written out: in a long program, if it is no small one, has been
+    /// written out several times, and takes and gives data only. So the length of the code does not grow faster than that of the program.
+    pub(super) fn is_called(&mut self, global: &Global, term: &Term, ty: &Type) -> bool {
+        if !matches!(&*term.kind, TermKind::Lambda(_)) {
+            return false;
+        }
+        let times = self.written_out.entry(global.clone()).or_insert(0);
+        *times += 1;
+        if self.lowered < LONG || *times <= OFTEN || !self.functions.is_shallow() || !is_large(term) {
+            return false;
+        }
+        let parts = Recursive::Global { global: global.clone(), term: term.clone(), ty: ty.clone() }.parts();
+        let mut types = parts.params.iter().map(|(_, ty)| ty).chain([&parts.result]);
+        types.all(|ty| self.is_data(ty, term.span).is_ok())
+    }
+
+    fn is_written_out_often(&self, global: &Global) -> bool {
+        let Global::Source { name, .. } = global else { return false };
+        !self.recursive.contains(name) && self.written_out.get(global).is_some_and(|times| *times > OFTEN)
+    }
+
     fn call_recursive(&mut self, recursive: &Recursive, parts: &Parts, args: Vec<Value>, span: Span) -> Lowered<Value> {
         let own: Option<&Global> = match recursive {
             Recursive::Global { global, .. } => Some(global),
@@ -147,6 +188,9 @@ impl Lowering<'_> {
             Global::Derived { .. } | Global::Wrapper { .. } => false,
         };
         if !recursive.occurs_in(&parts.body, &leads_back) {
+            if own.is_some_and(|global| self.is_written_out_often(global)) {
+                return self.call_function(recursive, parts, args, span);
+            }
             // Not recursive after all.
             let params = parts.params.iter().zip(args);
             let env = params.fold(parts.env.clone(), |env, ((var, ty), value)| env.with(var, ty, value));

@@ -34,6 +34,13 @@ pub(super) struct Functions {
     pub(super) seen: FxHashSet<Global>,
 }
 
+impl Functions {
+    /// Whether few functions wait for each other, so that one more need not be refused.
+    pub(super) fn is_shallow(&self) -> bool {
+        self.active.len() < PENDING / 2
+    }
+}
+
 /// A recursive function with the functions among its arguments, all by identity.
 struct Key {
     function: Identity,

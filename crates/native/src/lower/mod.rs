@@ -68,6 +68,8 @@ pub struct Lowering<'a> {
     applying: Vec<Arc<Lambda>>,
     /// How many terms of the entry have been lowered, one that is written out several times as often.
     lowered: usize,
+    /// How often the definitions of the entry have been written out.
+    written_out: FxHashMap<Global, usize>,
 }
 
 impl<'a> Lowering<'a> {
@@ -91,6 +93,7 @@ impl<'a> Lowering<'a> {
             preparing: Vec::new(),
             applying: Vec::new(),
             lowered: 0,
+            written_out: FxHashMap::default(),
         }
     }
 
@@ -112,6 +115,7 @@ impl<'a> Lowering<'a> {
         self.data_params.clear();
         self.functions = functions::Functions::default();
         self.lowered = 0;
+        self.written_out.clear();
         self.prepare(term)?;
         let mut params = Vec::new();
         let mut types = Vec::new();
@@ -345,7 +349,8 @@ impl<'a> Lowering<'a> {
         }
         let (term, ty) = self.definition(global, span)?;
         if let Global::Source { name, .. } = global {
-            if self.recursive.contains(name) || self.rule_arity(global).is_some() {
+            if self.recursive.contains(name) || self.rule_arity(global).is_some() || self.is_called(global, &term, &ty)
+            {
                 let recursive = value::Recursive::Global { global: global.clone(), term, ty };
                 return Ok(Value::Function(Rc::new(value::Function::Recursive { recursive, args: Vec::new() })));
             }
