@@ -13,6 +13,11 @@ use gradus_runtime::memory::DATA;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 
+/// Whether a loop runs in vector lanes, if need be with its branches straightened.
+fn runs_in_lanes(l: &For) -> bool {
+    plan::plan(straight::straightened(l).as_ref().unwrap_or(l)).is_some()
+}
+
 impl Emitter<'_, '_, '_> {
     /// The machine values of a loop's first state, taken over.
     fn first_state(&mut self, carried: &[(Var, Atom)], ownership: &mut Ownership) -> Vec<Value> {
@@ -73,7 +78,7 @@ impl Emitter<'_, '_, '_> {
         [from, to]: [Value; 2],
         span: Span,
     ) -> Vec<Value> {
-        if let Some(apart) = peel::peeled(l).filter(|apart| state.is_empty() && plan::plan(&apart.others).is_some()) {
+        if let Some(apart) = peel::peeled(l).filter(|apart| state.is_empty() && runs_in_lanes(&apart.others)) {
             let mut start = from;
             for (i, one) in apart.first.iter().enumerate() {
                 let next = self.b.ins().iconst(types::I64, i as i64 + 1);
