@@ -273,8 +273,13 @@ Fixpoint inside (f : rewriting) {G t} (e : tm G t) : tm G t :=
   | tsum a => tsum (inside f a)
   | tdot a b => tdot (inside f a) (inside f b)
   end.
+(* what is done twice is looked for again, since it may have been said in two ways *)
+Definition shared (fuel : nat) {G t} (e : tm G t) : tm G t := share fuel e nil (fun _ m => m).
 Fixpoint normal (fuel depth : nat) {G t} (e : tm G t) : tm G t :=
-  match depth with O => e | S depth => inside (fun G t e => normal fuel depth e) (share fuel (andthen (block fuel e etas) (fun _ _ v => v)) nil (fun _ m => m)) end.
+  match depth with
+  | O => e
+  | S depth => shared fuel (inside (fun G t e => normal fuel depth e) (shared fuel (andthen (block fuel e etas) (fun _ _ v => v))))
+  end.
 
 (* ---- steps in the order of another text ------------------------------------------------------------------- *)
 Definition lower_one {G} (s : ty) : Activity.pren (s :: G) G := fun t m =>
@@ -711,15 +716,18 @@ Proof.
     { apply IH; [apply (@up_ok X), Hr|]. constructor; [|apply known_below, Hk]. exists i, j. rewrite wk_ok, E1. reflexivity. }
     destruct (evX (share n e2 _ _) _) as [[[u p] q]|], (evX e2 _) as [[[v p'] q']|]; cbn in *; try contradiction; auto. destruct Q as [-> ->]. auto.
 Qed.
+Lemma shared_ok : forall n G t (e : tm G t), sim (shared n e) e.
+Proof.
+  intros n G t e r r' Hr. apply sim_sym_run. eapply run_exact; [apply same_ev, env_sym, Hr|]. apply run_sym with (P := eq); [intros; congruence|].
+  apply share_ok; [intros u m; reflexivity|constructor].
+Qed.
 Theorem normal_ok : forall n depth, keeps (@normal n depth).
 Proof.
   intros n. induction depth as [|depth IH]; intros G t e; change (sim (normal n depth e) e) || idtac; cbn [normal]; [apply sim_refl|].
-  eapply sim_trans; [exact (@inside_ok (fun G t e => normal n depth e) IH _ _ _)|].
-  eapply sim_trans with (e2 := andthen (block n e etas) (fun _ _ v => v)).
-  - intros r r' Hr. apply sim_sym_run. eapply run_exact; [apply same_ev, env_sym, Hr|]. apply run_sym with (P := eq); [intros; congruence|]. apply share_ok; [intros u m; reflexivity|constructor].
-  - intros r r' Hr. pose proof (@env_self X _ _ _ Hr) as Hg.
-    replace (evX e r) with (bind (evX e r) ret) by (destruct (evX e r) as [[[x i] j]|]; cbn; [now rewrite !Nat.add_0_r|reflexivity]).
-    apply andthen_ok; [exact Hg|apply block_ok; [exact Hg|now apply stands_etas]|]. intros H rho v r1 x y m Hr1 Hg1 E Hx. rewrite E. split; [exact Hx|reflexivity].
+  eapply sim_trans; [apply shared_ok|]. eapply sim_trans; [exact (@inside_ok (fun G t e => normal n depth e) IH _ _ _)|]. eapply sim_trans; [apply shared_ok|].
+  intros r r' Hr. pose proof (@env_self X _ _ _ Hr) as Hg.
+  replace (evX e r) with (bind (evX e r) ret) by (destruct (evX e r) as [[[x i] j]|]; cbn; [now rewrite !Nat.add_0_r|reflexivity]).
+  apply andthen_ok; [exact Hg|apply block_ok; [exact Hg|now apply stands_etas]|]. intros H rho v r1 x y m Hr1 Hg1 E Hx. rewrite E. split; [exact Hx|reflexivity].
 Qed.
 Lemma exchange_ok : forall G a b (r : env X G) (x : den X a) (y : den X b), @rok X (b :: a :: G) (a :: b :: G) exchange (y, (x, r)) (x, (y, r)).
 Proof.
