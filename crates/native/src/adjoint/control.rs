@@ -1,6 +1,7 @@
 //! The forward sweep, and loops in both sweeps.
 
 use super::branches::is_arithmetic;
+use super::undo::{Changed, Overwritten, Saved};
 use super::*;
 
 impl Sweep<'_> {
@@ -35,7 +36,9 @@ impl Sweep<'_> {
                 let mut record = Record::Plain;
                 if let (Op::For(l), true) = (&mut stmt.op, wanted) {
                     if !l.carried.is_empty() {
-                        let saved = self.collect_state(&mut stmt.binds, &l.carried, &mut l.body);
+                        let changed = Changed::find(&l.carried, &l.body, 0);
+                        let index = Some(l.index);
+                        let saved = self.collect_state(&mut stmt.binds, &l.carried, changed, index, &mut l.body);
                         record = Record::Loop { saved, count: l.count };
                     }
                 }
@@ -48,7 +51,8 @@ impl Sweep<'_> {
                 if let (Op::While(l), true) = (&mut stmt.op, wanted) {
                     let count = count_iterations(&mut stmt.binds, &mut l.carried, &mut l.body, &mut *self.b);
                     let state = l.carried[..l.carried.len() - 1].to_vec();
-                    let saved = self.collect_state(&mut stmt.binds, &state, &mut l.body);
+                    let changed = Changed::find(&state, &l.body, 1);
+                    let saved = self.collect_state(&mut stmt.binds, &state, changed, None, &mut l.body);
                     record = Record::Loop { saved, count: count.into() };
                 }
                 self.b.stmt(stmt);
@@ -119,11 +123,25 @@ impl Sweep<'_> {
         stmt
     }
 
-    /// Makes a loop collect its state at the start of each iteration; gives the arrays, one for each state variable. Arrays that may change
-    /// their lengths are kept in cells.
-    fn collect_state(&mut self, binds: &mut Vec<Var>, carried: &[(Var, Atom)], body: &mut Block) -> Vec<Atom> {
+    /// Makes a loop collect its state at the start of each iteration, or what it changes of it; gives the arrays, one for each state variable. Arrays
+    /// that may change their lengths are kept in cells.
+    fn collect_state(
+        &mut self,
+        binds: &mut Vec<Var>,
+        carried: &[(Var, Atom)],
+        mut changed: Vec<Changed>,
+        index: Option<Var>,
+        body: &mut Block,
+    ) -> Vec<Saved> {
         let mut saved = Vec::new();
-        for (var, _) in carried {
+        for (at, (var, _)) in carried.iter().enumerate() {
+            if let Some(found) = changed.iter().position(|changed| changed.at == at) {
+                let changed = changed.swap_remove(found);
+                changed.read_old(body);
+                let overwritten = changed.changes.iter().map(|c| Overwritten::collect(c, index, binds, body)).collect();
+                saved.push(Saved::Old(overwritten));
+                continue;
+            }
             let mut now = *var;
             if var.ty.is_array() && !(self.steady.contains(var) && var.ty.rank < Type::MAX_RANK) {
                 let shape = self.module.new_shape("state");
@@ -135,7 +153,7 @@ impl Sweep<'_> {
             let all = Var::fresh(var.name.with("_saved"), now.ty.in_array());
             body.results.push(now.into());
             binds.push(all);
-            saved.push(all.into());
+            saved.push(Saved::States(all.into()));
         }
         saved
     }
@@ -202,11 +220,26 @@ impl Sweep<'_> {
             if let Some(index) = index {
                 renaming.map.insert(index, i);
             }
-            for ((var, _), states) in carried.iter().zip(&saved) {
-                let mut at_start = s.b.get(*states, vec![i]);
-                if at_start.ty() != var.ty {
-                    at_start = s.b.unpack(&[var.ty], at_start, 0)[0];
-                }
+            // State that is carried back, undone: what it is called in the loop, its last value, and what it was before an iteration.
+            let mut undone: Vec<(Var, Atom, Atom)> = Vec::new();
+            for (at, ((var, _), saved)) in carried.iter().zip(&saved).enumerate() {
+                let at_start = match saved {
+                    Saved::States(states) => {
+                        let state = s.b.get(*states, vec![i]);
+                        if state.ty() == var.ty {
+                            state
+                        } else {
+                            s.b.unpack(&[var.ty], state, 0)[0]
+                        }
+                    }
+                    Saved::Old(overwritten) => {
+                        let last = var.refresh();
+                        let undo = |after, overwritten: &Overwritten| overwritten.undo(s.b, after, i);
+                        let start: Atom = overwritten.iter().rev().fold(last, undo).into();
+                        undone.push((last, stmt.binds[at].into(), start));
+                        start
+                    }
+                };
                 renaming.map.insert(*var, at_start);
             }
             let mut seeds: Vec<Option<Atom>> = vec![None; body.results.len()];
@@ -228,9 +261,11 @@ impl Sweep<'_> {
                     None => gradus_source::bug!("the state of a loop was not saved"),
                 }
             }
+            before.extend(undone.iter().map(|(_, _, start)| *start));
             let block = s.b.pop(before);
             s.b.span = stmt.span;
-            let carried_adj: Vec<(Var, Atom)> = state.iter().map(|(_, var, last)| (*var, *last)).collect();
+            let adjs = state.iter().map(|(_, var, last)| (*var, *last));
+            let carried_adj: Vec<(Var, Atom)> = adjs.chain(undone.iter().map(|(var, last, _)| (*var, *last))).collect();
             let firsts = s.b.for_loop(k, count, carried_adj, block);
             for ((at, _, _), first) in state.iter().zip(firsts) {
                 s.add(carried[*at].1, first);

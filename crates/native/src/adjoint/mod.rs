@@ -8,7 +8,8 @@
 //! - a branch of plain arithmetic gives its intermediate values along with its results, so that nothing is computed twice;
 //! - a loop without state: its adjoint is again such a loop, and nothing is stored;
 //! - a loop with state: the forward sweep also collects the state at the start of each iteration; the adjoint loop goes from the last
-//!   to the first and carries the state's adjoint. A `while` does the same and counts;
+//!   to the first and carries the state's adjoint. Of an array that is changed place by place it collects what is overwritten, and the adjoint loop
+//!   undoes the changes (`undo`). A `while` does the same and counts;
 //! - what a nested block reads from outside: an accumulator, one number or an array in the shape of what is read;
 //! - accumulators themselves: after `y = freeze acc` has been passed backwards, the adjoint of every `add` into `acc` is a read
 //!   of `y`'s adjoint;
@@ -27,6 +28,7 @@ mod calls;
 mod control;
 mod merge;
 mod traced;
+mod undo;
 
 use crate::flow::walk::{free_vars, Renaming};
 use crate::flow::*;
@@ -142,9 +144,9 @@ enum Adj {
 /// What the forward sweep leaves for the backward sweep of a statement.
 enum Record {
     Plain,
-    /// A loop with state: the state at the start of each iteration, and how many there were.
+    /// A loop with state: how the state at the start of each iteration is known, and how many there were.
     Loop {
-        saved: Vec<Atom>,
+        saved: Vec<undo::Saved>,
         count: Atom,
     },
     /// A branch of plain arithmetic.

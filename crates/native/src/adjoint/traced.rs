@@ -3,6 +3,7 @@
 //! A trace is a cell with the variables of a block's forward sweep that its backward sweep uses. Which these are is known only when the
 //! backward sweep has been written, so the forward sweep gives nothing at first ([`Atom::Nil`]), and [`keep_traces`] puts the cells in.
 
+use super::undo::Changed;
 use super::*;
 use gradus_core::traverse::with_stack;
 
@@ -36,6 +37,8 @@ pub(super) struct Traced {
     records: Vec<Vec<(Stmt, Record)>>,
     results: Vec<Vec<Atom>>,
     emitted: Vec<Emitted>,
+    /// State of a loop whose changes can be undone.
+    changed: Vec<Changed>,
 }
 
 /// What a block keeps in its trace.
@@ -158,7 +161,7 @@ impl Sweep<'_> {
             written
         };
         let trace = Var::fresh("trace", Type::boxed(shape));
-        let mut before = None;
+        let (mut before, mut changed) = (None, Vec::new());
         let op = match op {
             Op::If { cond, then, otherwise, .. } => {
                 let (then, otherwise) = (sweep(self, then, &[]), sweep(self, otherwise, &[]));
@@ -166,6 +169,8 @@ impl Sweep<'_> {
                 Op::If { cond, then, otherwise, replayed: false }
             }
             Op::For(mut l) => {
+                changed = Changed::find(&l.carried, &l.body, 0);
+                changed.iter().for_each(|changed| changed.read_old(&mut l.body));
                 before = Some((carry_trace(&mut l.carried, &mut binds, trace, nil), l.count));
                 // The backward sweep counts, too, so that the index need not be kept.
                 let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
@@ -174,6 +179,8 @@ impl Sweep<'_> {
                 Op::For(For { body, ..l })
             }
             Op::While(mut l) => {
+                changed = Changed::find(&l.carried, &l.body, 1);
+                changed.iter().for_each(|changed| changed.read_old(&mut l.body));
                 let iteration = carry_trace(&mut l.carried, &mut binds, trace, nil);
                 let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
                 let mut body = sweep(self, l.body, &params);
@@ -185,7 +192,7 @@ impl Sweep<'_> {
             _ => gradus_source::bug!("a trace of something without blocks"),
         };
         self.b.stmt(Stmt { binds, op, span });
-        Record::Traced(Traced { trace, before, shape, records, results, emitted })
+        Record::Traced(Traced { trace, before, shape, records, results, emitted, changed })
     }
 
     pub(super) fn backward_traced_if(&mut self, stmt: Stmt, traced: Traced) {
@@ -224,7 +231,7 @@ impl Sweep<'_> {
         let state = self.adjoint_state(&stmt, carried, &adjs);
         let params: Vec<Var> = std::iter::once(index).chain(carried.iter().map(|(v, _)| *v)).collect();
         let free = outer_vars(body, &params);
-        let Traced { trace, before, shape, mut records, mut results, mut emitted } = traced;
+        let Traced { trace, before, shape, mut records, mut results, mut emitted, changed } = traced;
         let Some((before, count)) = before else { gradus_source::bug!("the trace of a loop was not carried") };
         let emitted = emitted.pop().unwrap_or_default();
         let (records, results) = (records.pop().unwrap_or_default(), results.pop().unwrap_or_default());
@@ -244,7 +251,11 @@ impl Sweep<'_> {
             s.backward(records);
             let mut next = vec![before.into()];
             next.extend(state.iter().map(|(at, _, _)| s.take_or_zero(carried[*at].0)).collect::<Vec<_>>());
-            let backward = s.b.pop(next);
+            let mut backward = s.b.pop(next);
+            for changed in &changed {
+                let (state, last) = (carried[changed.at].0, stmt.binds[changed.at]);
+                carried_adj.extend(s.undo(changed, state, &mut backward).map(|var| (var, last.into())));
+            }
             let backward = s.with_trace(trace, now.into(), shape, &emitted, backward);
             let k = Var::fresh(BACKWARD_INDEX, Type::INT);
             s.b.push();
@@ -260,6 +271,30 @@ impl Sweep<'_> {
                 s.add(carried[*at].1, first);
             }
         });
+    }
+
+    /// Lets a backward block that uses an array which its loop changes have it by undoing the changes, which it then hands on as its last result. Gives
+    /// the state of the backward loop for it.
+    fn undo(&mut self, changed: &Changed, state: Var, backward: &mut Block) -> Option<Var> {
+        keep_traces(&mut backward.stmts, &self.traces);
+        crate::simplify::dead_code(backward, self.module);
+        let last = state.refresh();
+        self.b.push();
+        let versions =
+            changed.undone(state, last, |after, change| self.b.set(after, change.index.clone(), change.old.into()));
+        let front = self.b.pop(Vec::new()).stmts;
+        let wanted = free_vars(backward);
+        if !versions.iter().any(|(version, _)| wanted.contains(version)) {
+            return None;
+        }
+        let (_, first) = *versions.last()?;
+        let map = versions.into_iter().map(|(version, now)| (version, now.into())).collect();
+        let mut renamed = Renaming { map }.block(backward);
+        backward.stmts = front;
+        backward.stmts.append(&mut renamed.stmts);
+        backward.results = renamed.results;
+        backward.results.push(first.into());
+        Some(last)
     }
 
     /// A backward block that gets the variables of its forward block from a cell. Notes what the cell must keep.
