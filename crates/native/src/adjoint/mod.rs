@@ -26,6 +26,7 @@
 mod branches;
 mod calls;
 mod control;
+mod emitted;
 mod merge;
 mod traced;
 mod undo;
