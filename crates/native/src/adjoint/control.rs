@@ -137,9 +137,7 @@ impl Sweep<'_> {
         for (at, (var, _)) in carried.iter().enumerate() {
             if let Some(found) = changed.iter().position(|changed| changed.at == at) {
                 let changed = changed.swap_remove(found);
-                changed.read_old(body);
-                let overwritten = changed.changes.iter().map(|c| Overwritten::collect(c, index, binds, body)).collect();
-                saved.push(Saved::Old(overwritten));
+                saved.push(Saved::Old(Overwritten::collect(changed, index, binds, body)));
                 continue;
             }
             let mut now = *var;
@@ -234,8 +232,7 @@ impl Sweep<'_> {
                     }
                     Saved::Old(overwritten) => {
                         let last = var.refresh();
-                        let undo = |after, overwritten: &Overwritten| overwritten.undo(s.b, after, i);
-                        let start: Atom = overwritten.iter().rev().fold(last, undo).into();
+                        let start: Atom = overwritten.undo(s.b, last, i).into();
                         undone.push((last, stmt.binds[at].into(), start));
                         start
                     }

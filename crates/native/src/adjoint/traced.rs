@@ -281,8 +281,7 @@ impl Sweep<'_> {
         crate::simplify::dead_code(backward, self.module);
         let last = state.refresh();
         self.b.push();
-        let versions =
-            changed.undone(state, last, |after, change| self.b.set(after, change.index.clone(), change.old.into()));
+        let versions = changed.undone(state, last, |after, change| change.undo(self.b, after, |_, known| known));
         let front = self.b.pop(Vec::new()).stmts;
         let wanted = free_vars(backward);
         if !versions.iter().any(|(version, _)| wanted.contains(version)) {

@@ -11,13 +11,16 @@ pub(super) struct Changed {
     pub(super) changes: Vec<Change>,
 }
 
-/// `after = set before index := ..`
+/// `after = set before index := ..`, or a branch that does so on one side or both.
 pub(super) struct Change {
     before: Var,
     after: Var,
-    pub(super) index: Vec<Atom>,
+    /// In the forward sweep.
+    index: Vec<Atom>,
     /// What was there before, in the forward sweep.
-    pub(super) old: Var,
+    old: Var,
+    /// For a branch: whether there was a change, in the forward sweep.
+    happened: Option<Var>,
 }
 
 /// More changes than this in an iteration are not followed.
@@ -37,25 +40,14 @@ impl Changed {
     /// Makes the body of the forward sweep read what it overwrites.
     pub(super) fn read_old(&self, body: &mut Block) {
         for change in &self.changes {
-            let Some(at) = body.stmts.iter().position(|s| s.binds == [change.after]) else { continue };
-            let mut b = Builder::new();
-            b.span = body.stmts[at].span;
-            if change.old.ty.is_array() {
-                // A row of its own: with a view of the row, nobody could change the array in place.
-                let (j, count) = (Var::fresh("j", Type::INT), b.dim(change.before, change.index.len() as u8));
-                b.push();
-                let place = [&change.index[..], &[j.into()]].concat();
-                let item = b.get(change.before.into(), place);
-                let copy = b.pop(vec![item]);
-                b.bind(
-                    vec![change.old],
-                    Op::For(For { index: j, count, carried: Vec::new(), body: copy, replayed: false }),
-                );
-            } else {
-                b.bind(vec![change.old], Op::Get { array: change.before, index: change.index.clone() });
+            let Some(at) = body.stmts.iter().position(|s| s.binds.contains(&change.after)) else { continue };
+            match change.happened {
+                Some(happened) => change.read_old_of_branch(&mut body.stmts[at], happened),
+                None => {
+                    let new = read(body.stmts[at].span, change.before, &change.index, change.old);
+                    body.stmts.splice(at..at, new);
+                }
             }
-            let new = b.pop(Vec::new()).stmts;
-            body.stmts.splice(at..at, new);
         }
     }
 
@@ -72,47 +64,136 @@ impl Changed {
     }
 }
 
+impl Change {
+    fn new(before: Var, after: Var, index: Vec<Atom>) -> Change {
+        let old = Var::fresh(before.name.with("_old"), before.ty.at(index.len()));
+        Change { before, after, index, old, happened: None }
+    }
+
+    /// Makes a branch give whether it changes the array, where, and what was there.
+    fn read_old_of_branch(&self, branch: &mut Stmt, happened: Var) {
+        let Some(at) = branch.binds.iter().position(|v| *v == self.after) else { return };
+        for side in branch.op.blocks_mut() {
+            let made = side.results[at].var().and_then(|v| side.stmts.iter().position(|s| s.binds == [v]));
+            let place = made.and_then(|at| match &side.stmts[at].op {
+                Op::Set { index, .. } => Some((at, index.clone())),
+                _ => None,
+            });
+            side.results.push(Atom::Bool(place.is_some()));
+            match place {
+                Some((at, index)) => {
+                    let old = self.old.refresh();
+                    side.stmts.splice(at..at, read(branch.span, self.before, &index, old));
+                    side.results.extend(index);
+                    side.results.push(old.into());
+                }
+                None => {
+                    side.results.extend(self.index.iter().map(|_| Atom::Int(0)));
+                    side.results.push(Builder::zero(self.old.ty.scalar));
+                }
+            }
+        }
+        branch.binds.push(happened);
+        branch.binds.extend(self.index.iter().filter_map(|a| a.var()));
+        branch.binds.push(self.old);
+    }
+
+    /// The array before the change, given the array after it and how to have what the forward sweep knew.
+    pub(super) fn undo(&self, b: &mut Builder, after: Var, mut known: impl FnMut(&mut Builder, Atom) -> Atom) -> Var {
+        let happened = self.happened.map(|happened| known(b, happened.into()));
+        let mut restored = |b: &mut Builder| {
+            let index = self.index.iter().map(|atom| known(b, *atom)).collect();
+            let old = known(b, self.old.into());
+            b.set(after, index, old)
+        };
+        let Some(happened) = happened else { return restored(b) };
+        b.push();
+        let before = restored(b);
+        let undone = b.pop(vec![before.into()]);
+        let same = Block { stmts: Vec::new(), results: vec![after.into()] };
+        b.branch(happened, undone, same)[0].var().unwrap_or(after)
+    }
+}
+
+/// Reads what is about to be overwritten.
+fn read(span: gradus_source::Span, array: Var, index: &[Atom], old: Var) -> Vec<Stmt> {
+    let mut b = Builder::new();
+    b.span = span;
+    if old.ty.is_array() {
+        // A row of its own: with a view of the row, nobody could change the array in place.
+        let (j, count) = (Var::fresh("j", Type::INT), b.dim(array, index.len() as u8));
+        b.push();
+        let item = b.get(array.into(), [index, &[j.into()]].concat());
+        let body = b.pop(vec![item]);
+        b.bind(vec![old], Op::For(For { index: j, count, carried: Vec::new(), body, replayed: false }));
+    } else {
+        b.bind(vec![old], Op::Get { array, index: index.to_vec() });
+    }
+    b.pop(Vec::new()).stmts
+}
+
 /// The changes that lead from the state to the next one.
 fn changes(body: &Block, state: Var, next: Atom) -> Option<Vec<Change>> {
     let mut after = next.var()?;
     let mut found = Vec::new();
     while after != state {
-        let made = body.stmts.iter().find(|s| s.binds == [after])?;
-        let Op::Set { array, index, .. } = &made.op else { return None };
-        let ty = array.ty.at(index.len());
-        if ty.rank > 1 || found.len() == FEW {
+        let made = body.stmts.iter().find(|s| s.binds.contains(&after))?;
+        let change = match &made.op {
+            Op::Set { array, index, .. } => Change::new(*array, after, index.clone()),
+            Op::If { then, otherwise, .. } => branch_change(made, [then, otherwise], after)?,
+            _ => return None,
+        };
+        if change.old.ty.rank > 1 || found.len() == FEW {
             return None;
         }
-        found.push(Change {
-            before: *array,
-            after,
-            index: index.clone(),
-            old: Var::fresh(state.name.with("_old"), ty),
-        });
-        after = *array;
+        after = change.before;
+        found.push(change);
     }
     found.reverse();
     Some(found)
+}
+
+/// A branch of which each side gives an array with one number changed, or the array.
+fn branch_change(branch: &Stmt, sides: [&Block; 2], after: Var) -> Option<Change> {
+    let at = branch.binds.iter().position(|v| *v == after)?;
+    let mut change: Option<(Var, usize)> = None;
+    let mut arrays = Vec::new();
+    for side in sides {
+        let result = side.results[at].var()?;
+        match side.stmts.iter().find(|s| s.binds.contains(&result)).map(|s| &s.op) {
+            Some(Op::Set { array, index, .. }) => {
+                if side.stmts.iter().any(|s| s.binds.contains(array)) || index.len() != array.ty.rank as usize {
+                    return None;
+                }
+                arrays.push(*array);
+                change = Some((*array, index.len()));
+            }
+            Some(_) => return None,
+            None => arrays.push(result),
+        }
+    }
+    let (array, indices) = change.filter(|_| arrays[0] == arrays[1])?;
+    let index = (0..indices).map(|_| Var::fresh("place", Type::INT).into()).collect();
+    let happened = Some(Var::fresh("changed", Type::BOOL));
+    Some(Change { happened, ..Change::new(array, after, index) })
 }
 
 /// What the forward sweep keeps of a state variable of a loop.
 pub(super) enum Saved {
     /// All of it, for each iteration.
     States(Atom),
-    /// For each change what it overwrites, in each iteration.
-    Old(Vec<Overwritten>),
+    /// What its changes overwrite, and where, for each iteration.
+    Old(Overwritten),
 }
 
 pub(super) struct Overwritten {
-    index: Vec<Index>,
-    /// Over all iterations.
-    old: Atom,
+    changes: Vec<Change>,
+    /// How the backward sweep knows what the forward sweep knew.
+    known: FxHashMap<Var, Known>,
 }
 
-/// How the backward sweep knows an index.
-enum Index {
-    /// The same in all iterations.
-    Fixed(Atom),
+#[derive(Clone, Copy)]
+enum Known {
     /// The number of the iteration and so many more.
     Ahead(i64),
     /// Over all iterations.
@@ -120,41 +201,42 @@ enum Index {
 }
 
 impl Overwritten {
-    /// Makes a loop collect what a change overwrites, and where.
-    pub(super) fn collect(change: &Change, loop_index: Option<Var>, binds: &mut Vec<Var>, body: &mut Block) -> Self {
-        let mut keep = |atom: Atom, name: Name, body: &mut Block| {
-            let all = Var::fresh(name.with("_saved"), atom.ty().in_array());
-            body.results.push(atom);
-            binds.push(all);
-            Atom::from(all)
-        };
-        let old = keep(change.old.into(), change.old.name, body);
-        let index = change.index.iter().map(|atom| match (atom, ahead(*atom, loop_index, body)) {
-            (_, Some(by)) => Index::Ahead(by),
-            (Atom::Var(v), None) if body.stmts.iter().any(|s| s.binds.contains(v)) => {
-                Index::Kept(keep(*atom, v.name, body))
+    /// Makes a loop collect what changes overwrite, and where.
+    pub(super) fn collect(changed: Changed, index: Option<Var>, binds: &mut Vec<Var>, body: &mut Block) -> Self {
+        changed.read_old(body);
+        let changes = changed.changes;
+        let mut known = FxHashMap::default();
+        let wanted =
+            |c: &Change| c.index.iter().filter_map(|a| a.var()).chain([c.old]).chain(c.happened).collect::<Vec<_>>();
+        for var in changes.iter().flat_map(wanted) {
+            if let Some(by) = ahead(var, index, body) {
+                known.insert(var, Known::Ahead(by));
+            } else if body.stmts.iter().any(|s| s.binds.contains(&var)) {
+                let all = Var::fresh(var.name.with("_saved"), var.ty.in_array());
+                body.results.push(var.into());
+                binds.push(all);
+                known.insert(var, Known::Kept(all.into()));
             }
-            (fixed, None) => Index::Fixed(*fixed),
-        });
-        Overwritten { index: index.collect(), old }
+        }
+        Overwritten { changes, known }
     }
 
-    /// The array before the change, given the array after it, in iteration `i`.
-    pub(super) fn undo(&self, b: &mut Builder, after: Var, i: Atom) -> Var {
-        let index = self.index.iter().map(|index| match index {
-            Index::Fixed(atom) => *atom,
-            Index::Ahead(by) => b.scalar(Prim::AddInt, &[i, Atom::Int(*by)]),
-            Index::Kept(all) => b.get(*all, vec![i]),
-        });
-        let index = index.collect();
-        let old = b.get(self.old, vec![i]);
-        b.set(after, index, old)
+    /// The array before iteration `i`, given the array after it.
+    pub(super) fn undo(&self, b: &mut Builder, last: Var, i: Atom) -> Var {
+        self.changes.iter().rev().fold(last, |after, change| {
+            change.undo(b, after, |b, atom| match atom.var().and_then(|v| self.known.get(&v)) {
+                Some(Known::Ahead(by)) => b.scalar(Prim::AddInt, &[i, Atom::Int(*by)]),
+                Some(Known::Kept(all)) => b.get(*all, vec![i]),
+                // The same in all iterations.
+                None => atom,
+            })
+        })
     }
 }
 
 /// How far an integer is ahead of the index of the loop.
-fn ahead(atom: Atom, index: Option<Var>, body: &Block) -> Option<i64> {
-    let (var, index) = (atom.var()?, index?);
+fn ahead(var: Var, index: Option<Var>, body: &Block) -> Option<i64> {
+    let index = index?;
     if var == index {
         return Some(0);
     }
