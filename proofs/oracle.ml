@@ -194,6 +194,11 @@ let head = function
   | L (A ("v" | "int" | "lit" | "nil") :: _) as s -> [s]
   | L (op :: _) -> [op]
   | s -> [s]
+(* the first place at which two texts differ: the parts there *)
+let rec difference a b = match a, b with
+  | L (x :: l), L (y :: l') when x = y && List.length l = List.length l' ->
+    (match List.find_opt (fun (p, q) -> p <> q) (List.combine l l') with Some (L p, L q) -> difference (L p) (L q) | _ -> (a, b))
+  | _ -> (a, b)
 (* the places at which the difference can have been made: the deepest part that has all of it, those around it, and those inside it *)
 let rec inside s = [] :: List.concat (List.mapi (fun i part -> List.map (fun place -> i :: place) (inside part)) (parts s))
 let places around_first a b =
@@ -262,11 +267,15 @@ let answer = function
       | "forward" -> (List.map (d fwd) g, d fwd t, dT fwd g t typed)
       | "monadic" -> (List.map mD g, tM (mD t), monadic (g, e))
       | _ -> raise (Bad ("mode " ^ mode)) in
-    let ours = derived (g, t, ours) in
-    if agree enough g t theirs ours then A "yes"
+    let text = erase g t theirs in
+    if text = rtm ours then A "same"
     else
-      let guide = erase g t (normal enough enough g t theirs) in
-      L [A "no"; wtm guide; wtm (erase g t (align enough guide g t (normal enough enough g t ours)))]
+      let (there, here) = difference (wtm text) ours in
+      let ours = derived (g, t, ours) in
+      if agree enough g t theirs ours then L [A "normal"; there; here]
+      else
+        let guide = erase g t (normal enough enough g t theirs) in
+        L [A "no"; wtm guide; wtm (erase g t (align enough guide g t (normal enough enough g t ours)))]
   | L [A "eval"; fuel; g; vs; e] ->
     let g = types g in let (t, e) = elab g e in
     (match ev floats (int fuel) g t e (Obj.magic (envof g (values vs))) with

@@ -6,8 +6,7 @@ use crate::taped;
 use crate::translate::Translator;
 use crate::types::{ty, Outside};
 use crate::values::{same, write};
-use crate::wire::{Sexp, Wire};
-use gradus_core::build::At;
+use crate::wire::Sexp;
 use gradus_core::proved::contents;
 use gradus_core::{Definitions, Global, Lambda, Mode, Program, Term, TermKind, Type};
 use gradus_derive::{Linker, Settings};
@@ -27,6 +26,18 @@ pub struct Fault {
     pub what: String,
 }
 
+/// The modes whose texts are compared.
+pub const MODES: [&str; 2] = ["forward", "monadic"];
+
+/// How the text of a derivative agrees with that of the proofs.
+#[derive(Clone, Debug)]
+pub enum Text {
+    /// Word for word, up to bound names.
+    Literal,
+    /// Once both are in normal form. The first place that differs before.
+    Normal { proofs: Sexp, code: Sexp },
+}
+
 /// What was compared, or why nothing was.
 #[derive(Clone, Debug)]
 pub enum Outcome {
@@ -40,6 +51,8 @@ pub enum Outcome {
         monadic: u64,
         kinks: u64,
         entries: usize,
+        /// The texts of the derivatives, in the order of [`MODES`].
+        texts: [Text; 2],
     },
     Outside(String),
     TooLarge,
@@ -167,15 +180,15 @@ fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
             let ty = linker.definition(&image)?.ty.clone();
             images.push((image, ty));
         }
-        let ours = Translator::open(&linker, None, &images, Default::default(), &At::default().global(derived(mode)))?;
-        let mut applied = String::new();
-        Wire::op("app", [ours, Wire::Var(0)]).write(&mut applied);
-        Ok(format!("(agree {name} ({around}) {open} {applied})"))
+        let lambda = lambda_of(&linker, &derived(mode))?;
+        let parameter = Some((lambda.param.clone(), lambda.ty.clone()));
+        let mut ours = String::new();
+        Translator::open(&linker, parameter, &images, Default::default(), &lambda.body)?.write(&mut ours);
+        Ok(format!("(agree {name} ({around}) {open} {ours})"))
     };
-    let mut lines = vec![agree("forward", Mode::Forward)?, agree("monadic", Mode::Monadic)?];
+    let mut lines = vec![agree(MODES[0], Mode::Forward)?, agree(MODES[1], Mode::Monadic)?];
     let mut taped = String::new();
-    let monadic = Translator::closed(&linker, &At::default().global(derived(Mode::Monadic)))?;
-    Wire::op("app", [monadic, Wire::Var(0)]).write(&mut taped);
+    Translator::body(&linker, &*lambda_of(&linker, &derived(Mode::Monadic))?, &[])?.write(&mut taped);
     for point in &subject.points {
         let mut value = String::new();
         write(&linker, &subject.input, &point.data, &mut value);
@@ -230,9 +243,7 @@ fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Out
     if let Some(error) = answers.iter().find(|a| matches!(a.list(), Some([e, _]) if e.atom() == Some("error"))) {
         return Err(format!("the oracle answers {error:?}"));
     }
-    for (name, answer) in ["forward", "monadic"].into_iter().zip(answers) {
-        same_text(name, answer)?;
-    }
+    let texts = [same_text(MODES[0], &answers[0])?, same_text(MODES[1], &answers[1])?];
     let mut total = (0, 0, 0, 0, 0);
     for (point, answers) in subject.points.iter().zip(answers[2..].chunks(4)) {
         let Some((steps, kinks)) = run_primal(subject, prepared, point, &answers[0])? else {
@@ -260,14 +271,17 @@ fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Out
         total = (total.0 + steps, total.1 + forward, total.2 + monadic, total.3 + kinks, total.4 + entries);
     }
     let (steps, forward, monadic, kinks, entries) = total;
-    Ok(Outcome::Same { points: subject.points.len(), steps, forward, monadic, kinks, entries })
+    Ok(Outcome::Same { points: subject.points.len(), steps, forward, monadic, kinks, entries, texts })
 }
 
 /// The answer of the comparison of `proofs/Normal.v`.
-fn same_text(name: &str, answer: &Sexp) -> Result<(), String> {
+fn same_text(name: &str, answer: &Sexp) -> Result<Text, String> {
     match answer {
-        Sexp::Atom(yes) if yes == "yes" => Ok(()),
+        Sexp::Atom(same) if same == "same" => Ok(Text::Literal),
         Sexp::List(parts) => match &parts[..] {
+            [how, proofs, code] if how.atom() == Some("normal") => {
+                Ok(Text::Normal { proofs: proofs.clone(), code: code.clone() })
+            }
             [_, theirs, ours] => {
                 Err(format!("the {name} derivative differs\n  proofs: {}\n  code:   {}", theirs.text(), ours.text()))
             }
