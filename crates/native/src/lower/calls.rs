@@ -12,13 +12,15 @@ use std::sync::Arc;
 /// How often the body of a function may be written inside itself before it is called as a closure instead.
 const INSIDE_ITSELF: usize = 12;
 
-/// When an entry has become so many terms, definitions of more than [`LARGE`] terms that have been written out [`OFTEN`] are called.
-const LONG: usize = 20_000;
+/// Definitions of more than [`LARGE`] terms that have been written out [`OFTEN`] are called, when all that is written out of them would be [`MUCH`], or the
+/// entry has become [`LONG`].
 const LARGE: usize = 60;
 const OFTEN: usize = 4;
+const MUCH: usize = 3_000;
+const LONG: usize = 20_000;
 
-/// Whether a term is large enough that a call is shorter.
-fn is_large(term: &Term) -> bool {
+/// How many terms there are in a term; it is not counted beyond [`MUCH`].
+fn size(term: &Term) -> usize {
     fn count(term: &Term, left: &mut usize) {
         with_stack(|| {
             *left = left.saturating_sub(1);
@@ -27,9 +29,9 @@ fn is_large(term: &Term) -> bool {
             }
         })
     }
-    let mut left = LARGE;
+    let mut left = MUCH;
     count(term, &mut left);
-    left == 0
+    MUCH - left
 }
 
 /// A recursive function taken apart.
@@ -156,15 +158,21 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether a definition that is mentioned once more is called instead of being written out: in a long program, if it is no small one, has been
-    /// written out several times, and takes and gives data only. So the length of the code does not grow faster than that of the program.
+    /// Whether a definition that is mentioned once more is called instead of being written out: if it is no small one, has been written out several
+    /// times, much of the code or a long program comes of that, and it takes and gives data only. So the length of the code does not grow faster than
+    /// that of the program.
     pub(super) fn is_called(&mut self, global: &Global, term: &Term, ty: &Type) -> bool {
         if !matches!(&*term.kind, TermKind::Lambda(_)) {
             return false;
         }
         let times = self.written_out.entry(global.clone()).or_insert(0);
         *times += 1;
-        if self.lowered < LONG || *times <= OFTEN || !self.functions.is_shallow() || !is_large(term) {
+        let times = *times;
+        if times <= OFTEN || !self.functions.is_shallow() {
+            return false;
+        }
+        let size = size(term);
+        if size < LARGE || times * size < MUCH && self.lowered < LONG {
             return false;
         }
         let parts = Recursive::Global { global: global.clone(), term: term.clone(), ty: ty.clone() }.parts();
