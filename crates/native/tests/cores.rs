@@ -293,6 +293,42 @@ fn the_first_failure_counts() {
 }
 
 #[test]
+fn loops_that_do_the_same_fail_where_they_stand() {
+    let text = "let f (a : real[]) (b : real[]) (n : int) : real =\n\
+                \x20 let s = sum (build n (fun i -> 3.0 * a.(i))) in\n\
+                \x20 let t = sum (build n (fun j -> 3.0 * b.(j))) in\n\
+                \x20 let u = sum (build n (fun j -> 4.0 * b.(j))) in\n\
+                \x20 s + 10.0 * t + 100.0 * u";
+    let functions = |module| {
+        let plan = Plan::new(module, LITTLE);
+        let text = gradus_native::cranelift::text(module, &[], &plan).expect("is written");
+        (plan.loops(), text.matches("function ").count())
+    };
+    let program = program("test.gr", text, Path::new("."));
+    let (module, _, _) = lower(&program, &[entry(&program, "f")]).expect("is compiled");
+    // The first two loops share a function, beside `f` itself.
+    assert_eq!(functions(&module), (3, 3));
+    for native in natives(text, &["f"], LITTLE) {
+        let call = |a: usize, b: usize, threads| {
+            let lengths = [vec![1.0; a], vec![2.0; b]].map(Leaf::reals);
+            let [a, b] = lengths;
+            native.call_within(0, &[a, b, Leaf::Int(100)], &on(threads))
+        };
+        for threads in [1, 3] {
+            assert_eq!(reals(&call(100, 100, threads).expect("runs")), [300.0 + 6000.0 + 80000.0]);
+            for (a, b, place) in [(99, 100, "a.(i)"), (100, 99, "b.(j)")] {
+                match call(a, b, threads) {
+                    Err(RunError::Failed(site)) => {
+                        assert_eq!(&text[site.span.start as usize..site.span.end as usize], place)
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn rows_that_differ_and_rows_that_are_empty() {
     let text = "let f (n : int) : real[][] = build n (fun i -> build (if i = 70 then 2 else 3) (fun j -> 1.0))\n\
                 let g (n : int) (m : int) : real[][] = build n (fun i -> build m (fun j -> real j))\n\

@@ -131,8 +131,14 @@ pub struct Loop {
     /// Whether it is cut into chunks: set before the body runs.
     pub cut: i64,
     pub count: i64,
-    /// See [`count`], here and below.
+    /// See [`count`].
     pub work: f64,
+    pub shape: *const Shape,
+}
+
+/// What is known of a loop when it is compiled.
+pub struct Shape {
+    /// See [`count`].
     pub least: f64,
     /// How many sums of one number, and how many arrays of sums it has.
     pub scalars: i64,
@@ -141,7 +147,7 @@ pub struct Loop {
     pub states: i64,
     pub joins: i64,
     /// Where it is: a failure number but for the kind.
-    pub place: i64,
+    pub place: i32,
 }
 
 /// An array of sums.
@@ -164,7 +170,8 @@ pub unsafe extern "C" fn run(
     arrays: *const Sums,
 ) -> i32 {
     unsafe {
-        let Loop { count: iterations, work, least, scalars, arrays: array_count, states, joins, place, .. } = *outside;
+        let Loop { count: iterations, work, shape, .. } = *outside;
+        let Shape { least, scalars, arrays: array_count, states, joins, place } = *shape;
         let (mut chunks, mut width) = (1, scalars + states);
         let arrays = if array_count > 0 { std::slice::from_raw_parts(arrays, array_count as usize) } else { &[] };
         if work >= 2.0 * least {
@@ -175,7 +182,7 @@ pub unsafe extern "C" fn run(
         if chunks <= 1 {
             return body(thread, outside.cast(), own, 0, iterations);
         }
-        let failed = |kind: Kind| place as i32 + kind as i32;
+        let failed = |kind: Kind| place + kind as i32;
         let block = if width > 0 { memory::allocate(thread, 8 * chunks * width) } else { null_mut() };
         if width > 0 && block.is_null() {
             return failed(Kind::Memory);

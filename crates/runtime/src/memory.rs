@@ -322,6 +322,21 @@ unsafe fn take_steps(thread: *mut Thread) -> i64 {
     }
 }
 
+/// Counts many steps at once: 0 to go on, or the kind of failure.
+///
+/// # Safety
+/// See [`abandon`].
+pub unsafe extern "C" fn count_steps(thread: *mut Thread, steps: i64) -> i32 {
+    unsafe {
+        (*thread).fuel -= steps;
+        if (*thread).fuel < 0 {
+            look(thread)
+        } else {
+            0
+        }
+    }
+}
+
 /// When `fuel` has become negative: 0 to go on, or the kind of failure.
 ///
 /// # Safety

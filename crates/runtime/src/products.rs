@@ -1,6 +1,6 @@
 //! Matrix products of code made inside the process, by a library. The C backend has its own, in `products.c`.
 
-use crate::chunks::{self, Loop};
+use crate::chunks::{self, Loop, Shape};
 use crate::memory::{self, Thread};
 use std::ffi::c_void;
 
@@ -53,7 +53,8 @@ pub unsafe extern "C" fn add(thread: *mut Thread, product: *const Product) -> i3
         return 0;
     }
     let Product { rows: count, least, place, .. } = product;
-    let whole = Loop { cut: 0, count, work: work / 8.0, least, scalars: 0, arrays: 0, states: 0, joins: 0, place };
+    let shape = Shape { least, scalars: 0, arrays: 0, states: 0, joins: 0, place: place as i32 };
+    let whole = Loop { cut: 0, count, work: work / 8.0, shape: &shape };
     let mut outside = Outside { whole, product };
     unsafe { chunks::run(thread, rows, (&raw mut outside).cast(), std::ptr::null_mut(), std::ptr::null()) }
 }

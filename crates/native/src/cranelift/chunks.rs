@@ -2,14 +2,16 @@
 //! [`crate::cores`].
 
 use super::emit::{args, machine_type, machine_types, plain, shared_sums, Array, Emitter, Held, Linker};
+use super::same::Shared;
 use crate::cores::Chunked;
 use crate::flow::*;
 use crate::ownership::Ownership;
+use crate::place::Places;
 use crate::steady::Length;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, Signature, Value};
-use cranelift_module::{FuncId, Linkage, Module as _};
-use gradus_runtime::chunks::{Loop, Sums};
+use cranelift_module::{FuncId, Module as _};
+use gradus_runtime::chunks::{Loop, Shape, Sums};
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 use std::mem::offset_of;
@@ -22,6 +24,21 @@ pub(super) struct Body {
     /// What the loop collects.
     arrays: Vec<Var>,
     span: Span,
+    /// Its places, if it has numbers of its own for them.
+    pub(super) places: Option<Places>,
+}
+
+impl Body {
+    pub(super) fn new(
+        function: FuncId,
+        l: For,
+        chunked: &Chunked,
+        arrays: Vec<Var>,
+        span: Span,
+        places: Option<Places>,
+    ) -> Body {
+        Body { function, l, chunked: chunked.clone(), arrays, span, places }
+    }
 }
 
 impl Linker<'_> {
@@ -31,18 +48,6 @@ impl Linker<'_> {
         signature.params = vec![AbiParam::new(types::I64); 5];
         signature.returns.push(AbiParam::new(types::I32));
         signature
-    }
-
-    fn body(&mut self, l: &For, chunked: &Chunked, arrays: &[Var], span: Span) -> FuncId {
-        let name = format!("gradus_body_{}", l.index.id);
-        match self.jit.declare_function(&name, Linkage::Local, &self.body_signature()) {
-            Ok(function) => {
-                let (l, chunked, arrays) = (l.clone(), chunked.clone(), arrays.to_vec());
-                self.bodies.push(Body { function, l, chunked, arrays, span });
-                function
-            }
-            Err(error) => gradus_source::bug!("{name} cannot be declared: {error}"),
-        }
     }
 }
 
@@ -123,10 +128,12 @@ impl Emitter<'_, '_, '_> {
             dims.extend(row.iter().map(|length| self.length(*length)).collect::<Vec<_>>());
             filled.push(self.new_array(dims, bind.ty.scalar, span));
         }
-        let outside = self.outside(chunked, &filled, [count, work], span);
+        let Shared { function, place, before } = self.linker.body(l, chunked, arrays, span);
+        let outside = self.outside(chunked, &filled, [count, work], place);
         let (scalars, array_sums) = chunked.parted_sums();
         let words = scalars.len() + carried.len();
-        let own = self.room(8 * words.max(1) as u32);
+        // Where there is nothing to be put, any address will do.
+        let own = if words > 0 { self.room(8 * words as u32) } else { outside };
         let states: Vec<i32> = (0..).step_by(8).skip(scalars.len()).take(carried.len()).collect();
         for ((_, init), offset) in l.carried.iter().zip(&states) {
             let init = self.number(*init);
@@ -140,18 +147,19 @@ impl Emitter<'_, '_, '_> {
             };
             self.b.ins().store(plain(), value, own, offset);
         }
-        let sums = self.room(size_of::<Sums>() as u32 * array_sums.len().max(1) as u32);
+        let some = !array_sums.is_empty();
+        let sums = if some { self.room(size_of::<Sums>() as u32 * array_sums.len() as u32) } else { outside };
         for (sum, offset) in array_sums.iter().zip((0..).step_by(size_of::<Sums>())) {
             let array = self.array(*sum);
             let size = self.count(&array.dims);
             self.b.ins().store(plain(), array.data, sums, offset + offset_of!(Sums, to) as i32);
             self.b.ins().store(plain(), size, sums, offset + offset_of!(Sums, count) as i32);
         }
-        let function = self.linker.body(l, chunked, arrays, span);
         let function = self.reference(function);
         let function = self.b.ins().func_addr(types::I64, function);
         let code = self.runtime("gradus_run_loop", &[self.thread, function, outside, own, sums]);
-        self.hand_on(code);
+        let number = self.b.ins().iadd_imm_s(code, 8 * before as i64);
+        self.hand_on_as(code, number);
         for (sum, offset) in scalars.iter().zip((0..).step_by(8)) {
             let value = self.b.ins().load(types::F64, plain(), own, offset);
             match self.held(*sum) {
@@ -171,7 +179,7 @@ impl Emitter<'_, '_, '_> {
     }
 
     /// Puts down the loop and what its body uses from outside: variables, arrays to be filled.
-    fn outside(&mut self, chunked: &Chunked, filled: &[Array], [count, work]: [Value; 2], span: Span) -> Value {
+    fn outside(&mut self, chunked: &Chunked, filled: &[Array], [count, work]: [Value; 2], place: usize) -> Value {
         let mut values = Vec::new();
         for var in &chunked.outside {
             match self.held(*var) {
@@ -184,27 +192,25 @@ impl Emitter<'_, '_, '_> {
         filled.iter().for_each(|array| values.extend(borrowed(array)));
         let room = self.room(size_of::<Loop>() as u32 + 8 * values.len() as u32);
         let (scalars, arrays) = chunked.parted_sums();
-        let place = Kind::Check.at(self.linker.places.number(None, span));
+        let shape = Box::new(Shape {
+            least: self.linker.plan.least_work,
+            scalars: scalars.len() as i64,
+            arrays: arrays.len() as i64,
+            states: chunked.joins.len() as i64,
+            joins: chunked.join_codes(),
+            place: Kind::Check.at(place),
+        });
+        let address: *const Shape = &*shape;
+        self.linker.loops.push(shape);
+        let shape = self.b.ins().iconst(types::I64, address as i64);
         let mut put = |value: Value, offset: usize| {
             self.b.ins().store(plain(), value, room, offset as i32);
         };
         put(count, offset_of!(Loop, count));
         put(work, offset_of!(Loop, work));
+        put(shape, offset_of!(Loop, shape));
         for (at, value) in values.iter().enumerate() {
             put(*value, size_of::<Loop>() + 8 * at);
-        }
-        let least = self.b.ins().f64const(self.linker.plan.least_work);
-        self.b.ins().store(plain(), least, room, offset_of!(Loop, least) as i32);
-        let numbers = [
-            (scalars.len() as i64, offset_of!(Loop, scalars)),
-            (arrays.len() as i64, offset_of!(Loop, arrays)),
-            (chunked.joins.len() as i64, offset_of!(Loop, states)),
-            (chunked.join_codes(), offset_of!(Loop, joins)),
-            (i64::from(place), offset_of!(Loop, place)),
-        ];
-        for (number, offset) in numbers {
-            let number = self.b.ins().iconst(types::I64, number);
-            self.b.ins().store(plain(), number, room, offset as i32);
         }
         room
     }

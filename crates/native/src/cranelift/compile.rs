@@ -13,6 +13,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module as _, ModuleError};
 use gradus_runtime::boxes::Shapes;
+use gradus_runtime::chunks::Shape;
 use gradus_runtime::memory;
 use gradus_runtime::slot::Entry;
 use gradus_source::Diagnostic;
@@ -49,8 +50,9 @@ impl CompileError {
 /// The memory of the code; freed when nobody can call it any more.
 struct Loaded {
     module: Mutex<Option<JITModule>>,
-    /// The code has its address.
+    /// The code has its address, and those of the loops.
     _shapes: Box<Shapes>,
+    _loops: Vec<Box<Shape>>,
 }
 
 impl Drop for Loaded {
@@ -105,7 +107,7 @@ pub fn compile(
         release: memory::release,
         set_limits: memory::set_limits,
         places: linker.places,
-        _owner: Box::new(Loaded { module: Mutex::new(Some(linker.jit)), _shapes: linker.shapes }),
+        _owner: Box::new(Loaded { module: Mutex::new(Some(linker.jit)), _shapes: linker.shapes, _loops: linker.loops }),
     })
 }
 
@@ -126,12 +128,14 @@ fn write<'a>(
         module,
         plan,
         bodies: Vec::new(),
+        shared: FxHashMap::default(),
         pieces: VecDeque::new(),
         functions: Vec::new(),
         imports: FxHashMap::default(),
         places: Default::default(),
         recursive: recursion::recursive(module),
         shapes: Box::new(super::cells::shapes(module)),
+        loops: Vec::new(),
     };
     for (id, function) in module.functions.iter().enumerate() {
         let signature = linker.signature(function);
@@ -146,9 +150,17 @@ fn write<'a>(
         writer.function(&mut linker, func, signature, |emitter, _| emitter.function(function, recursive));
     }
     loop {
-        if let Some(body) = linker.bodies.pop() {
+        if let Some(mut body) = linker.bodies.pop() {
             let signature = linker.body_signature();
+            let outer = body.places.take().map(|own| std::mem::replace(&mut linker.places, own));
+            let known = linker.places.iter().len();
             writer.function(&mut linker, body.function, signature, |emitter, params| emitter.chunk_body(&body, params));
+            if let Some(outer) = outer {
+                let own = std::mem::replace(&mut linker.places, outer);
+                if own.iter().len() > known {
+                    gradus_source::bug!("a loop fails in a place that nobody knew of");
+                }
+            }
         } else if let Some(piece) = linker.pieces.pop_front() {
             let signature = linker.piece_signature();
             writer.function(&mut linker, piece.function, signature, |emitter, params| emitter.piece(&piece, params));

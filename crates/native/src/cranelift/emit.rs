@@ -13,6 +13,7 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module as _};
 use gradus_runtime::boxes::Shapes;
+use gradus_runtime::chunks::Shape;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -101,6 +102,8 @@ pub(super) struct Linker<'a> {
     pub(super) plan: &'a Plan,
     /// The functions that run chunks of loops and are still to be written.
     pub(super) bodies: Vec<Body>,
+    /// Those that may run several loops, by what they do.
+    pub(super) shared: FxHashMap<String, FuncId>,
     /// The pieces of long blocks that are still to be written, those of one block in order.
     pub(super) pieces: VecDeque<Piece>,
     /// The flow functions.
@@ -111,6 +114,8 @@ pub(super) struct Linker<'a> {
     pub(super) recursive: Vec<bool>,
     /// What entry points need to know of the program's cells.
     pub(super) shapes: Box<Shapes>,
+    /// What the runtime needs to know of loops. The code has their addresses.
+    pub(super) loops: Vec<Box<Shape>>,
 }
 
 impl Linker<'_> {
@@ -228,6 +233,11 @@ impl Emitter<'_, '_, '_> {
         self.b.switch_to_block(look);
         self.b.seal_block(look);
         let kind = self.runtime("gradus_look", &[self.thread]);
+        self.go_on_unless(kind, on, span);
+    }
+
+    /// Leaves with a kind of failure, if there is one, else goes on in a block that has been jumped to.
+    pub(super) fn go_on_unless(&mut self, kind: Value, on: ir::Block, span: Span) {
         let place = self.linker.places.number(None, span);
         let code = self.b.ins().iadd_imm_s(kind, i64::from(Kind::Check.at(place)));
         self.b.ins().brif(kind, self.fail, &[BlockArg::Value(code)], on, &[]);
@@ -317,8 +327,13 @@ impl Emitter<'_, '_, '_> {
 
     /// Leaves with a failure number if there is one.
     pub(super) fn hand_on(&mut self, code: Value) {
+        self.hand_on_as(code, code);
+    }
+
+    /// Leaves if a failure number is not 0, with another one.
+    pub(super) fn hand_on_as(&mut self, code: Value, number: Value) {
         let on = self.b.create_block();
-        self.b.ins().brif(code, self.fail, &[BlockArg::Value(code)], on, &[]);
+        self.b.ins().brif(code, self.fail, &[BlockArg::Value(number)], on, &[]);
         self.b.switch_to_block(on);
         self.b.seal_block(on);
     }

@@ -183,9 +183,8 @@ impl Emitter<'_, '_, '_> {
         self.b.ins().brif(large, many, &[], on, &[]);
         self.b.switch_to_block(many);
         self.b.seal_block(many);
-        self.charge(count, span);
-        self.go_on(on, &[]);
-        self.b.seal_block(on);
+        let kind = self.runtime("gradus_count_steps", &[self.thread, count]);
+        self.go_on_unless(kind, on, span);
     }
 
     /// Iterations from `start` to before `count`. `write` writes one, given its index and the state, and gives the next state; the

@@ -57,6 +57,7 @@ fn symbols() -> impl Iterator<Item = Symbol> {
         "gradus_lgamma" = lgamma, (F64) -> Some(F64);
         "gradus_enter" = memory::enter, () -> Some(I64);
         "gradus_abandon" = memory::abandon, (I64) -> None;
+        "gradus_count_steps" = memory::count_steps, (I64, I64) -> Some(I32);
         "gradus_look" = memory::look, (I64) -> Some(I32);
         "gradus_allocate" = memory::allocate, (I64, I64) -> Some(I64);
         "gradus_free" = memory::free, (I64, I64) -> None;

@@ -18,6 +18,7 @@ mod math;
 mod pieces;
 mod plan;
 mod products;
+mod same;
 mod scalars;
 mod tape;
 
