@@ -15,6 +15,7 @@ use gradus_runtime::chunks::{Loop, Shape, Sums};
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 use std::mem::offset_of;
+use std::sync::Arc;
 
 /// A function that runs a range of iterations.
 pub(super) struct Body {
@@ -192,7 +193,7 @@ impl Emitter<'_, '_, '_> {
         filled.iter().for_each(|array| values.extend(borrowed(array)));
         let room = self.room(size_of::<Loop>() as u32 + 8 * values.len() as u32);
         let (scalars, arrays) = chunked.parted_sums();
-        let shape = Box::new(Shape {
+        let shape = Arc::new(Shape {
             least: self.linker.plan.least_work,
             scalars: scalars.len() as i64,
             arrays: arrays.len() as i64,
@@ -200,7 +201,7 @@ impl Emitter<'_, '_, '_> {
             joins: chunked.join_codes(),
             place: Kind::Check.at(place),
         });
-        let address: *const Shape = &*shape;
+        let address = Arc::as_ptr(&shape);
         self.linker.loops.push(shape);
         let shape = self.b.ins().iconst(types::I64, address as i64);
         let mut put = |value: Value, offset: usize| {

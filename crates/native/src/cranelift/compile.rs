@@ -19,7 +19,7 @@ use gradus_runtime::slot::Entry;
 use gradus_source::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// Why there is no machine code.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ struct Loaded {
     module: Mutex<Option<JITModule>>,
     /// The code has its address, and those of the loops.
     _shapes: Box<Shapes>,
-    _loops: Vec<Box<Shape>>,
+    _loops: Vec<Arc<Shape>>,
 }
 
 impl Drop for Loaded {

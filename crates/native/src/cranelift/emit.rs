@@ -18,6 +18,7 @@ use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Where a variable is.
 #[derive(Clone)]
@@ -115,7 +116,7 @@ pub(super) struct Linker<'a> {
     /// What entry points need to know of the program's cells.
     pub(super) shapes: Box<Shapes>,
     /// What the runtime needs to know of loops. The code has their addresses.
-    pub(super) loops: Vec<Box<Shape>>,
+    pub(super) loops: Vec<Arc<Shape>>,
 }
 
 impl Linker<'_> {
