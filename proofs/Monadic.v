@@ -21,10 +21,46 @@ Arguments Nat.mul : simpl never.
 Definition TS : ty := TProd TI (TArr (TProd TI TDelta)).
 Definition TM (a : ty) : ty := TFun TS (TProd a TS).
 Definition skip2 {G a b} : ren G (a :: b :: G) := fun t m => Pop (Pop m).
+(* a renaming that sends the innermost variable where it is told to *)
+Definition into {G H s} (m : mem s H) (r : ren G H) : ren (s :: G) H := fun t v =>
+  match v in mem _ G' return match G' with nil => unit | s' :: G0 => mem s' H -> ren G0 H -> mem t H end with
+  | Top => fun m _ => m
+  | Pop v => fun _ r => r _ v
+  end m r.
+Definition skip4 {G a b c d} : ren G (a :: b :: c :: d :: G) := fun t m => Pop (Pop (Pop (Pop m))).
+(* a function applied to a new variable, by beta reduction where it is written out: nearly every computation is, so that no state is passed but by [let] *)
+Definition applied_var {G t} : tm G t -> match t with TFun a b => tm (a :: G) b | _ => unit end :=
+  match t return tm G t -> match t with TFun a b => tm (a :: G) b | _ => unit end with
+  | TFun a b => fun f => tapp (wk a f) v0
+  | _ => fun _ => tt
+  end.
+Definition applied_any {G t} (f : tm G t) : match t with TFun a b => tm (a :: G) b | _ => unit end :=
+  match f in tm G t return match t with TFun a b => tm (a :: G) b | _ => unit end with
+  | tlam b => b
+  | other => applied_var other
+  end.
+Definition applied {G a b} (f : tm G (TFun a b)) : tm (a :: G) b := @applied_any G (TFun a b) f.
+(* the pair of a value and a state, at the end of each branch *)
+Fixpoint giving {G a} (e : tm G a) : forall H, ren G H -> mem TS H -> tm H (TProd a TS) :=
+  match e in tm G a return forall H, ren G H -> mem TS H -> tm H (TProd a TS) with
+  | tlet x y => fun H r s => tlet (rn x r) (giving y (up r) (Pop s))
+  | tcase c x y => fun H r s => tcase (rn c r) (giving x (up r) (Pop s)) (giving y (up r) (Pop s))
+  | other => fun H r s => tpair (rn other r) (tvar s)
+  end.
 (* evaluating one of these computes nothing: all is done when the state comes *)
-Definition mpure {G a} (e : tm G a) : tm G (TM a) := tlam (tpair (wk TS e) v0).
+Definition mpure {G a} (e : tm G a) : tm G (TM a) := tlam (giving e (@shift G TS) Top).
 Definition mbind {G a b} (m : tm G (TM a)) (k : tm (a :: G) (TM b)) : tm G (TM b) :=
-  tlam (tlet (tapp (wk TS m) v0) (tlet (tfst v0) (tapp (rn k (up skip2)) (tsnd v1)))).
+  tlam (tlet (applied m) (tlet (tfst v0) (tlet (tsnd v1) (rn (applied k) (into Top (into (Pop Top) skip4)))))).
+(* a value needs no state *)
+Definition vbind {G a b} (x : tm G a) (k : tm (a :: G) (TM b)) : tm G (TM b) :=
+  tlam (tlet (wk TS x) (rn (applied k) (into (Pop Top) (into Top skip2)))).
+Definition ibind {G a b} (i : tm G a + tm G (TM a)) (k : tm (a :: G) (TM b)) : tm G (TM b) :=
+  match i with inl x => vbind x k | inr m => mbind m k end.
+Definition iwk {G a} (s : ty) (i : tm G a + tm G (TM a)) : tm (s :: G) a + tm (s :: G) (TM a) :=
+  match i with inl x => inl (wk s x) | inr m => inr (wk s m) end.
+(* a choice between computations *)
+Definition mcase {G a b c} (s : tm G (TSum a b)) (x : tm (a :: G) (TM c)) (y : tm (b :: G) (TM c)) : tm G (TM c) :=
+  tlam (tcase (wk TS s) (rn (applied x) (into (Pop Top) (into Top skip2))) (rn (applied y) (into (Pop Top) (into Top skip2)))).
 (* K Fig. 10: binds a Delta to the next identifier; a number goes with it, for its own sake *)
 Definition deltaLet {G} (v : tm G TR) (u : tm G TDelta) : tm G (TM (TProd TR TDelta)) :=
   tlam (tlet (wk TS v) (tpair (tpair v0 (dvar (tfst v1)))
@@ -110,8 +146,9 @@ Definition mapM {G a b w} (k : tm (a :: G) (TM b)) (l : tm (TS :: w :: G) (TArr 
   tlam (tfold (each k) (tpair (tnil _ b) v0) l).
 Definition foldM {G a b} (k : tm (a :: b :: G) (TM b)) : tm (TArr a :: b :: G) (TM b) :=
   tlam (tfold (tlet (tfst v1) (tlet v1 (tapp (rn k (up (up skip5))) (tsnd v3)))) (tpair v2 v0) v1).
-Definition loopM {G a} (k : tm (a :: TI :: G) (TM a)) : tm (a :: TI :: G) (TM a) :=
-  tlam (tloop v2 (tpair v1 v0) (tlet v1 (tlet (tfst v1) (tapp (rn k (up (up skip5))) (tsnd v2))))).
+Definition loop_step {G a} (k : tm (a :: TI :: G) (TM a)) : tm (TProd a TS :: TI :: TS :: a :: TI :: G) (TProd a TS) :=
+  tlet (tfst v0) (tlet (tsnd v1) (rn (applied k) (into Top (into (Pop Top) (into (Pop (Pop (Pop Top))) (fun t m => skip4 (skip3 m))))))).
+Definition loopM {G a} (k : tm (a :: TI :: G) (TM a)) : tm (a :: TI :: G) (TM a) := tlam (tloop v2 (tpair v1 v0) (loop_step k)).
 
 (* build: the first element fills the array, then each of the others is put in its place, which a machine can do without a copy *)
 Definition v4 {G a b c d e} : tm (a :: b :: c :: d :: e :: G) e := tvar (Pop (Pop (Pop (Pop Top)))).
@@ -155,54 +192,62 @@ Definition drop {G} t : image G t -> valued G t :=
   end.
 Definition both {G t} (i : image G t) : image G t * valued G t := (i, drop i).
 Arguments both {G t} & i.
+(* a constant of type real is its own value *)
+Definition number_of {G} t : tm (map MD G) t -> valued G t :=
+  match t return tm (map MD G) t -> valued G t with TR => fun e => inl e | _ => fun _ => tt end.
+Definition kept {G t} (e : tm G t) (d : tm (map MD G) (MD t)) : image G t * valued G t :=
+  (inl d, match keepsM e with Some e => number_of e | None => drop (inl d) end).
 (* one step more *)
 Definition map_image {G a b} (i : tm G a + tm G (TM a)) (now : tm G a -> tm G b) (later : tm (a :: G) b) : tm G b + tm G (TM b) :=
   match i with inl e => inl (now e) | inr m => inr (mbind m (mpure later)) end.
 Definition map_images {G a b c} (i : tm G a + tm G (TM a)) (j : tm G b + tm G (TM b)) (now : tm G a -> tm G b -> tm G c) (later : tm (b :: a :: G) c) : tm G c + tm G (TM c) :=
   match i, j with
   | inl x, inl y => inl (now x y)
-  | _, _ => inr (mbind (match i with inl x => mpure x | inr m => m end) (mbind (wk _ (match j with inl y => mpure y | inr m => m end)) (mpure later)))
+  | _, _ => inr (ibind i (ibind (iwk _ j) (mpure later)))
   end.
 Fixpoint BT {G t} (e : tm G t) : image G t * valued G t :=
-  match constantM e with Some d => both (inl d) | None =>
+  match constantM e with Some d => kept e d | None =>
   match e in tm G t return image G t * valued G t with
   | tvar v => both (inl (tvar (Mmem v)))
   | tlam b => both (inl (tlam (comp (fst (BT b)) : tm (map MD (_ :: _)) _)))
-  | tapp f a => both (inr (mbind (comp (fst (BT f))) (mbind (wk _ (comp (fst (BT a)))) (tapp v1 v0))))
+  | tapp f a => both (inr (match fst (BT f), fst (BT a) with
+      | inl f, inl x => tlam (tapp (tapp (wk _ f) (wk _ x)) v0)
+      | F, A => ibind F (ibind (iwk _ A) (tlam (tapp (tapp v2 v1) v0))) end))
   | tlet a b => both (match fst (BT a), fst (BT b) with
       | inl x, inl y => inl (tlet x (y : tm (map MD (_ :: _)) _))
-      | A, B => inr (mbind (comp A) (comp B : tm (map MD (_ :: _)) _)) end)
+      | A, B => inr (ibind A (comp B : tm (map MD (_ :: _)) _)) end)
   | tfix b => both (inl (tfix (comp (fst (BT b)) : tm (map MD (_ :: _ :: _)) _)))
   | tcase s a b => both (match fst (BT a), fst (BT b) with
       | inl x, inl y => map_image (fst (BT s)) (fun s => tcase s (x : tm (map MD (_ :: _)) _) (y : tm (map MD (_ :: _)) _))
           (tcase v0 (rn (x : tm (map MD (_ :: _)) _) (up (@shift _ _))) (rn (y : tm (map MD (_ :: _)) _) (up (@shift _ _))))
-      | A, B => inr (mbind (comp (fst (BT s))) (tlam (tcase v1 (tapp (rn (comp A : tm (map MD (_ :: _)) _) (up skip2)) v1)
-                                                                (tapp (rn (comp B : tm (map MD (_ :: _)) _) (up skip2)) v1)))) end)
+      | A, B => inr (match fst (BT s) with
+          | inl s => mcase s (comp A : tm (map MD (_ :: _)) _) (comp B : tm (map MD (_ :: _)) _)
+          | inr m => mbind m (mcase v0 (rn (comp A : tm (map MD (_ :: _)) _) (up (@shift _ _))) (rn (comp B : tm (map MD (_ :: _)) _) (up (@shift _ _)))) end) end)
   | top0 G o => both (inl (top0 (map MD G) (Mop0 o)))
   | top1 o a => both (map_image (fst (BT a)) (fun x => top1 (Mop1 o) x) (top1 (Mop1 o) v0))
   | top2 o a b => both (map_images (fst (BT a)) (fst (BT b)) (fun x y => top2 (Mop2 o) x y) (top2 (Mop2 o) v1 v0))
   | top3 o a b c => both (match fst (BT a), fst (BT b), fst (BT c) with
       | inl x, inl y, inl z => inl (top3 (Mop3 o) x y z)
-      | A, B, C => inr (mbind (comp A) (mbind (wk _ (comp B)) (mbind (wk _ (wk _ (comp C))) (mpure (top3 (Mop3 o) v2 v1 v0))))) end)
-  | tloop n z b => both (inr (mbind (comp (fst (BT n))) (mbind (wk _ (comp (fst (BT z)))) (loopM (comp (fst (BT b)) : tm (map MD (_ :: _ :: _)) _)))))
+      | A, B, C => inr (ibind A (ibind (iwk _ B) (ibind (iwk _ (iwk _ C)) (mpure (top3 (Mop3 o) v2 v1 v0))))) end)
+  | tloop n z b => both (inr (ibind (fst (BT n)) (ibind (iwk _ (fst (BT z))) (loopM (comp (fst (BT b)) : tm (map MD (_ :: _ :: _)) _)))))
   | tbuild n b => both (match fst (BT b) with
       | inl x => map_image (fst (BT n)) (fun n => tbuild n (x : tm (map MD (_ :: _)) _)) (tbuild v0 (rn (x : tm (map MD (_ :: _)) _) (up (@shift _ _))))
-      | inr m => inr (mbind (comp (fst (BT n))) (buildM (m : tm (map MD (_ :: _)) _))) end)
-  | tmap b a => both (inr (mbind (comp (fst (BT a))) (mapM (comp (fst (BT b)) : tm (map MD (_ :: _)) _) v1)))
-  | tfold b z a => both (inr (mbind (comp (fst (BT z))) (mbind (wk _ (comp (fst (BT a)))) (foldM (comp (fst (BT b)) : tm (map MD (_ :: _ :: _)) _)))))
+      | inr m => inr (ibind (fst (BT n)) (buildM (m : tm (map MD (_ :: _)) _))) end)
+  | tmap b a => both (inr (ibind (fst (BT a)) (mapM (comp (fst (BT b)) : tm (map MD (_ :: _)) _) v1)))
+  | tfold b z a => both (inr (ibind (fst (BT z)) (ibind (iwk _ (fst (BT a))) (foldM (comp (fst (BT b)) : tm (map MD (_ :: _ :: _)) _)))))
   | tlit G m x => (inl (tpair (tlit (map MD G) m x) dzero), inl (tlit (map MD G) m x))
-  | tprim1 p a => let A := BT a in (inr (mbind (comp (fst A)) (mprim1 p)), map_image (snd A) (fun x => tprim1 p x) (tprim1 p v0))
+  | tprim1 p a => let A := BT a in (inr (ibind (fst A) (mprim1 p)), map_image (snd A) (fun x => tprim1 p x) (tprim1 p v0))
   | tprim2 p a b => let A := BT a in let B := BT b in
-      (inr (mbind (comp (fst A)) (mbind (wk _ (comp (fst B))) (mprim2 p))), map_images (snd A) (snd B) (fun x y => tprim2 p x y) (tprim2 p v1 v0))
+      (inr (ibind (fst A) (ibind (iwk _ (fst B)) (mprim2 p))), map_images (snd A) (snd B) (fun x y => tprim2 p x y) (tprim2 p v1 v0))
   | tprimi p a n => let A := BT a in let N := fst (BT n) in
       (match keepsM a with
        | Some a => map_images (inl a) N (fun x k => tpair (tprimi p x k) dzero) (tpair (tprimi p v1 v0) dzero)
-       | None => inr (mbind (comp (fst A)) (mbind (wk _ (comp N)) (mprimi p))) end, map_images (snd A) N (fun x k => tprimi p x k) (tprimi p v1 v0))
+       | None => inr (ibind (fst A) (ibind (iwk _ N) (mprimi p))) end, map_images (snd A) N (fun x k => tprimi p x k) (tprimi p v1 v0))
   | tcmp c a b => both (map_images (snd (BT a)) (snd (BT b)) (fun x y => tcmp c x y) (tcmp c v1 v0))
   | tround k a => both (map_image (snd (BT a)) (fun x => tround k x) (tround k v0))
   | treal a => let A := fst (BT a) in (map_image A (fun x => tpair (treal x) dzero) (tpair (treal v0) dzero), map_image A (fun x => treal x) (treal v0))
-  | tsum a => both (inr (mbind (comp (fst (BT a))) msumT))
-  | tdot a b => both (inr (mbind (comp (fst (BT a))) (mbind (wk _ (comp (fst (BT b)))) mdotT)))
+  | tsum a => both (inr (ibind (fst (BT a)) msumT))
+  | tdot a b => both (inr (ibind (fst (BT a)) (ibind (iwk _ (fst (BT b))) mdotT)))
   end
   end.
 Definition MT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) := comp (fst (BT e)).
@@ -308,21 +353,86 @@ Proof.
 Qed.
 
 (* ---- monad lemmas ------------------------------------------------------------------------------------ *)
+Lemma into_ok : forall G H s (m : mem s H) (r : ren G H) (x : den R s) a b, look m b = x -> rok R r a b -> @rok R (s :: G) H (into m r) (x, a) b.
+Proof.
+  intros G H s m r x a b Hm Hr t v. revert m r x a Hm Hr.
+  apply (mem_inv (fun s v => forall (m : mem s H) (r : ren G H) (x : den R s) a, look m b = x -> rok R r a b -> look (into m r v) b = @look R _ (s :: G) v (x, a))); simpl; auto.
+Qed.
+Lemma applied_ev : forall G a b (f : tm G (TFun a b)) r x q n, bind (evR f r) (fun c => c x) = Some (q, n, 0) ->
+  exists n', evR (applied f) ((x, r) : env R (a :: G)) = Some (q, n', 0) /\ n' <= n + 2.
+Proof.
+  assert (forall G a b (f : tm G (TFun a b)) r x q n, bind (evR f r) (fun c => c x) = Some (q, n, 0) ->
+    exists n', evR (tapp (wk a f) v0) ((x, r) : env R (a :: G)) = Some (q, n', 0) /\ n' <= n + 2) as HV.
+  { intros G a b f r x q n H. apply bind_inv in H as (c & n1 & n2 & E1 & E2 & ->). cbn [ev]. rewrite wk_ok, E1. cbn. rewrite E2. cbn. eexists. split; [reflexivity|lia]. }
+  enough (forall G t (f : tm G t), match t return tm G t -> Prop with
+    | TFun a b => fun f => forall r x q n, bind (evR f r) (fun c => c x) = Some (q, n, 0) ->
+        exists n', evR (applied f) ((x, r) : env R (a :: G)) = Some (q, n', 0) /\ n' <= n + 2
+    | _ => fun _ => True end f) as HE by (intros G a b f; exact (HE G (TFun a b) f)).
+  assert (forall G t (f : tm G t), applied_any f = applied_var f -> match t return tm G t -> Prop with
+    | TFun a b => fun f => forall r x q n, bind (evR f r) (fun c => c x) = Some (q, n, 0) ->
+        exists n', evR (applied f) ((x, r) : env R (a :: G)) = Some (q, n', 0) /\ n' <= n + 2
+    | _ => fun _ => True end f) as HO.
+  { intros G t f Hf. destruct t; try exact I. intros r x q n H. unfold applied. rewrite Hf. now apply HV. }
+  destruct f; try exact I; try (apply HO; reflexivity).
+  - intros r x q n H. cbn [applied applied_any].
+    change (tick (evR f ((x, r) : env R (a :: G))) = Some (q, n, 0)) in H. apply tick_inv in H as (n1 & H & ->). exists n1. split; [exact H|lia].
+  - exact (HO G (TFun a b) (tfix f) eq_refl).
+Qed.
+Lemma giving_ev : forall G a (e : tm G a) H (r : ren G H) (s : mem TS H) x y v n, rok R r x y -> evR e x = Some (v, n, 0) ->
+  exists n', evR (giving e r s) y = Some ((v, look s y), n', 0) /\ n' <= n + 2.
+Proof.
+  assert (forall G a (e : tm G a) H (r : ren G H) (s : mem TS H) x y v n, rok R r x y -> evR e x = Some (v, n, 0) ->
+    exists n', evR (tpair (rn e r) (tvar s)) y = Some ((v, look s y), n', 0) /\ n' <= n + 2) as HP.
+  { intros G a e H r s x y v n Hr He. cbn [ev]. rewrite (@rn_ok R RO fuel _ _ e _ r x y Hr), He. cbn. eexists. split; [reflexivity|lia]. }
+  induction e; intros H rr s x y v n' Hr He; try (apply (HP _ _ _ _ rr s x y v n' Hr); exact He).
+  - cbn [ev] in He. apply tick_inv in He as (n1 & He & ->). apply bind_inv in He as (p & m1 & m2 & E1 & E2 & ->).
+    rewrite <- (@rn_ok R RO fuel _ _ e1 _ rr x y Hr) in E1.
+    destruct (IHe2 _ (up rr) (Pop s) ((p, x) : env R (a :: G)) ((p, y) : env R (a :: H)) _ _ (@up_ok R _ _ rr _ _ _ _ Hr) E2) as (n3 & E3 & B3).
+    eexists. split; [exact (let_ev fuel _ _ _ E1 E3)|lia].
+  - cbn [ev] in He. apply tick_inv in He as (n1 & He & ->). apply bind_inv in He as (p & m1 & m2 & E1 & E2 & ->).
+    rewrite <- (@rn_ok R RO fuel _ _ e1 _ rr x y Hr) in E1. destruct p as [p|p].
+    + destruct (IHe2 _ (up rr) (Pop s) ((p, x) : env R (a :: G)) ((p, y) : env R (a :: H)) _ _ (@up_ok R _ _ rr _ _ _ _ Hr) E2) as (n3 & E3 & B3).
+      eexists. split; [exact (casel_ev fuel _ _ _ _ E1 E3)|lia].
+    + destruct (IHe3 _ (up rr) (Pop s) ((p, x) : env R (b :: G)) ((p, y) : env R (b :: H)) _ _ (@up_ok R _ _ rr _ _ _ _ Hr) E2) as (n3 & E3 & B3).
+      eexists. split; [exact (caser_ev fuel _ _ _ _ E1 E3)|lia].
+Qed.
+Lemma app_ev : forall G a b (e : tm G (TFun a b)) (e' : tm G a) r c x q n1 n2 n3, evR e r = Some (c, n1, 0) -> evR e' r = Some (x, n2, 0) ->
+  c x = Some (q, n3, 0) -> evR (tapp e e') r = Some (q, S (n1 + (n2 + n3)), 0).
+Proof. intros G a b e e' r c x q n1 n2 n3 H1 H2 H3. cbn [ev]. rewrite H1, H2. cbn [bind]. rewrite H3. reflexivity. Qed.
+Lemma run_lam : forall G a (b : tm (TS :: G) (TProd a TS)) r s q n, evR b ((s, r) : env R (TS :: G)) = Some (q, n, 0) -> run (tlam b) r s = Some (q, S n, 0).
+Proof. intros G a b r s q n H. exact (f_equal (fun m => bind (tick (ret tt)) (fun _ => m)) H). Qed.
 Lemma run_pure : forall G a (e : tm G a) r s v n, evR e r = Some (v, n, 0) ->
   exists n', run (mpure e) r s = Some ((v, s), n', 0) /\ n' <= n + 10.
 Proof.
-  intros G a e r s v n H. unfold run, mpure. cbn [ev tick ret bind]. rewrite wk_ok, H. simpl. eexists. split; [reflexivity|lia].
+  intros G a e r s v n H.
+  destruct (@giving_ev _ _ e _ (@shift G TS) Top r ((s, r) : env R (TS :: G)) v n ltac:(intros t m; reflexivity) H) as (n' & E1 & B1).
+  eexists. split; [exact (run_lam _ _ _ E1)|lia].
+Qed.
+(* running what a computation was bound in, with its value and state where the renaming says *)
+Lemma run_rest : forall G H a b (k : tm (a :: G) (TM b)) (rr : ren (TS :: a :: G) H) r s x y q n, @rok R (TS :: a :: G) H rr (s, (x, r)) y ->
+  run k (x, r) s = Some (q, n, 0) -> exists n', evR (rn (applied k) rr) y = Some (q, n', 0) /\ n' <= n + 2.
+Proof.
+  intros G H a b k rr r s x y q n Hr Hk. destruct (@applied_ev _ _ _ k _ _ _ _ Hk) as (n' & E1 & B1).
+  exists n'. split; [|exact B1]. rewrite (@rn_ok R RO fuel _ _ (applied k) _ rr _ _ Hr). exact E1.
 Qed.
 Lemma run_bind : forall G a b (m : tm G (TM a)) (k : tm (a :: G) (TM b)) r s x s1 n1 q n2,
   run m r s = Some ((x, s1), n1, 0) -> run k (x, r) s1 = Some (q, n2, 0) ->
   exists n', run (mbind m k) r s = Some (q, n', 0) /\ n' <= n1 + n2 + 20.
 Proof.
-  intros G a b m k r s x s1 n1 q n2 H1 H2. unfold run in *.
-  apply bind_inv in H1 as (c & m1 & m2 & E1 & E2 & ->). apply bind_inv in H2 as (d & m3 & m4 & E3 & E4 & ->).
-  unfold mbind. cbn [ev tick ret bind v0 look fst]. rewrite wk_ok, E1. cbn [ev bind tick ret look v0 v1 fst snd]. rewrite E2. cbn [ev bind tick ret look v0 v1 fst snd op1v].
-  match goal with |- context [@ev ?A ?B ?n ?I ?J (@rn ?a1 ?a2 ?a3 k ?w) ?z] =>
-    assert (@ev A B n I J (@rn a1 a2 a3 k w) z = Some (d, m3, 0)) as -> by (rewrite <- E3; apply rn_ok, (@up_ok R); intros t q0; reflexivity) end.
-  cbn [ev bind tick ret look v0 v1 fst snd op1v]. rewrite E4. eexists. split; [reflexivity|lia].
+  intros G a b m k r s x s1 n1 q n2 H1 H2. destruct (@applied_ev _ _ _ m _ _ _ _ H1) as (m1 & E1 & B1).
+  destruct (@run_rest G (TS :: a :: TProd a TS :: TS :: G) a b k (into Top (into (Pop Top) skip4)) r s1 x (s1, (x, ((x, s1), (s, r)))) q n2) as (m2 & E2 & B2);
+    [apply into_ok; [reflexivity|]; apply into_ok; [reflexivity|]; intros t v; reflexivity|exact H2|].
+  eexists. split; [|shelve]. apply run_lam. eapply let_ev; [exact E1|]. eapply let_ev; [reflexivity|]. eapply let_ev; [reflexivity|exact E2].
+  Unshelve. lia.
+Qed.
+Lemma run_vbind : forall G a b (e : tm G a) (k : tm (a :: G) (TM b)) r s x n1 q n2,
+  evR e r = Some (x, n1, 0) -> run k (x, r) s = Some (q, n2, 0) -> exists n', run (vbind e k) r s = Some (q, n', 0) /\ n' <= n1 + n2 + 10.
+Proof.
+  intros G a b e k r s x n1 q n2 H1 H2.
+  destruct (@run_rest G (a :: TS :: G) a b k (into (Pop Top) (into Top skip2)) r s x (x, (s, r)) q n2) as (m2 & E2 & B2);
+    [apply into_ok; [reflexivity|]; apply into_ok; [reflexivity|]; intros t v; reflexivity|exact H2|].
+  eexists. split; [|shelve]. apply run_lam. eapply let_ev; [rewrite wk_ok; exact H1|exact E2].
+  Unshelve. lia.
 Qed.
 Lemma EK_pure : forall s z G A a (P : tape -> (U -> A) -> den R a -> Prop) C F (e : tm G a) r,
   (forall a0 n0, F u0 = Some (a0, n0, 0) -> exists f v n, near (fun u => F u = Some (f u, n0, 0)) /\
@@ -745,10 +855,24 @@ Lemma op3_ticks : forall G a b c d (o : op3 a b c d) (x : den R a) (y : den R b)
 Proof. intros. simpl. destruct (op3v R o x y w) as [[[v n] k]|]; reflexivity. Qed.
 Lemma run_app : forall G a b (g : den R (TFun a (TM b))) x (r : env R G) st q n,
   bind (g x) (fun c => c st) = Some (q, n, 0) ->
-  exists n', run (tapp v1 v0) ((x, (g, r)) : env R (a :: TFun a (TM b) :: G)) st = Some (q, n', 0) /\ n' <= n + 10.
+  exists n', run (tlam (tapp (tapp v2 v1) v0)) ((x, (g, r)) : env R (a :: TFun a (TM b) :: G)) st = Some (q, n', 0) /\ n' <= n + 10.
 Proof.
   intros G a b g x r st q n H. apply bind_inv in H as (c & n1 & n2 & E1 & E2 & ->).
   unfold run. simpl. rewrite E1. simpl. rewrite E2. eexists. split; [reflexivity|lia].
+Qed.
+Lemma mcase_run : forall G a b c (e : tm G (TSum a b)) (x : tm (a :: G) (TM c)) (y : tm (b :: G) (TM c)) r s v n1 q n2,
+  evR e r = Some (v, n1, 0) ->
+  match v with inl v => run x ((v, r) : env R (a :: G)) s | inr v => run y ((v, r) : env R (b :: G)) s end = Some (q, n2, 0) ->
+  exists n', run (mcase e x y) r s = Some (q, n', 0) /\ n' <= n1 + n2 + 10.
+Proof.
+  intros G a b c e x y r s v n1 q n2 He Hv. assert (evR (wk TS e) ((s, r) : env R (TS :: G)) = Some (v, n1, 0)) as He' by (rewrite wk_ok; exact He).
+  destruct v as [v|v].
+  - destruct (@run_rest G (a :: TS :: G) a c x (into (Pop Top) (into Top skip2)) r s v (v, (s, r)) q n2) as (m2 & E2 & B2);
+      [repeat (apply into_ok; [reflexivity|]); intros t w; reflexivity|exact Hv|].
+    eexists. split; [apply run_lam; exact (casel_ev fuel _ _ _ _ He' E2)|lia].
+  - destruct (@run_rest G (b :: TS :: G) b c y (into (Pop Top) (into Top skip2)) r s v (v, (s, r)) q n2) as (m2 & E2 & B2);
+      [repeat (apply into_ok; [reflexivity|]); intros t w; reflexivity|exact Hv|].
+    eexists. split; [apply run_lam; exact (caser_ev fuel _ _ _ _ He' E2)|lia].
 Qed.
 Lemma mfold_ticks : forall A B (J : A -> B -> M B) l z v n, mfold (fun x p => ticks 3 (J x p)) l z = Some (v, n, 0) ->
   exists n', mfold J l z = Some (v, n', 0) /\ n' + 3 * length l <= n.
@@ -784,17 +908,18 @@ Proof.
 Qed.
 Lemma loop_body : forall G a (k : tm (a :: TI :: G) (TM a)) i acc st s0 z w (r : env R G) q n,
   run k (acc, (i, r)) st = Some (q, n, 0) ->
-  exists n', evR (tlet v1 (tlet (tfst v1) (tapp (rn k (up (up skip5))) (tsnd v2))))
-    (((acc, st), (i, (s0, (z, (w, r))))) : env R (TProd a TS :: TI :: TS :: a :: TI :: G)) = Some (q, n', 0) /\ n' <= n + 30.
+  exists n', evR (loop_step k) (((acc, st), (i, (s0, (z, (w, r))))) : env R (TProd a TS :: TI :: TS :: a :: TI :: G)) = Some (q, n', 0) /\ n' <= n + 30.
 Proof.
-  intros G a k i acc st s0 z w r q n H. unfold run in H. apply bind_inv in H as (c & n1 & n2 & E1 & E2 & ->).
-  cbn [ev bind tick ret op1v look fst snd v0 v1 v2 v3].
-  rewrite (@rn_ok R RO fuel _ _ k _ (up (up skip5)) (acc, (i, r)) _) by (apply up_ok, up_ok; intros t m; reflexivity).
-  rewrite E1. simpl. rewrite E2. simpl. eexists. split; [reflexivity|lia].
+  intros G a k i acc st s0 z w r q n H.
+  destruct (@run_rest (TI :: G) (TS :: a :: TProd a TS :: TI :: TS :: a :: TI :: G) a a k
+    (into Top (into (Pop Top) (into (Pop (Pop (Pop Top))) (fun t m => skip4 (skip3 m))))) (i, r) st acc (st, (acc, ((acc, st), (i, (s0, (z, (w, r))))))) q n) as (m2 & E2 & B2);
+    [repeat (apply into_ok; [reflexivity|]); intros t v; reflexivity|exact H|].
+  eexists. split; [|shelve]. eapply let_ev; [reflexivity|]. eapply let_ev; [reflexivity|exact E2].
+  Unshelve. lia.
 Qed.
 
 Lemma loop_run : forall G a (k : tm (a :: TI :: G) (TM a)) z n (r : env R G) s q n',
-  miter (Z.to_nat n) (fun i p => evR (tlet v1 (tlet (tfst v1) (tapp (rn k (up (up skip5))) (tsnd v2))))
+  miter (Z.to_nat n) (fun i p => evR (loop_step k)
     ((p, (Z.of_nat i, (s, (z, (n, r))))) : env R (TProd a TS :: TI :: TS :: a :: TI :: G))) (z, s) = Some (q, n', 0) ->
   exists n'', run (loopM k) (z, (n, r)) s = Some (q, n'', 0) /\ n'' <= n' + 20.
 Proof.
@@ -1045,6 +1170,34 @@ Proof.
   destruct (H _ _ H0) as (fa & v & n & L & E1 & HP & B). pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn.
   exists fa, v, n. split; [exact L|split; [exact E1|split; [exact HP|unfold KM, Kp in *; lia]]].
 Qed.
+Lemma EK_ibind : forall s0 sz0 s z G A a b A' (P : tape -> (U -> A) -> den R a -> Prop) (Q : tape -> (U -> A') -> den R b -> Prop)
+    C F H (i : tm G a + tm G (TM a)) (k : tm (a :: G) (TM b)) r, s0 <= 1 ->
+  EG s0 sz0 P C F i r -> (forall L f g, P (L ++ C) f g -> EKs s z Q (L ++ C) (fun u => H u (f u)) (run k (g, r))) ->
+  EKs (sz0 + (s + 20)) z Q C (fun u => bind (F u) (H u)) (run (ibind i k) r).
+Proof.
+  intros s0 sz0 s z G A a b A' P Q C F H [e|m] k r Hs HF HH; [|exact (@EK_bind_s sz0 s z A a b A' P Q C F H G m k r HF HH)].
+  intros a0 n0 H0 Hw. apply bind_inv in H0 as (a1 & n1 & n2 & H1 & H2 & ->).
+  destruct (HF _ _ H1) as (f & g & n' & L1 & E1 & P1 & B1).
+  assert (f u0 = a1) by (pose proof (here L1) as X; simpl in X; congruence). subst a1.
+  destruct (HH nil _ _ P1 _ _ H2 Hw) as (f' & g' & L' & n'' & L2 & E2 & P2 & W2 & C2 & S2).
+  destruct (run_vbind e k _ _ E1 E2) as (n3 & E3 & B3).
+  exists f', g', L', n3. split; [|split; [exact E3|split; [exact P2|split; [exact W2|split]]]].
+  - revert L1 L2. apply near2. intros x -> X. simpl. now rewrite X.
+  - rewrite Nat.mul_add_distr_l. unfold KM, Kp in *. lia.
+  - rewrite Nat.mul_add_distr_l. simpl in S2. lia.
+Qed.
+Lemma EK_ibind0 : forall s z G A a b A' (P : tape -> (U -> A) -> den R a -> Prop) (Q : tape -> (U -> A') -> den R b -> Prop)
+    C F H (i : tm G a + tm G (TM a)) (k : tm (a :: G) (TM b)) r,
+  EG 0 0 P C F i r -> (forall L f g, P (L ++ C) f g -> EKs s z Q (L ++ C) (fun u => H u (f u)) (run k (g, r))) ->
+  EKs (s + 20) z Q C (fun u => bind (F u) (H u)) (run (ibind i k) r).
+Proof. intros s z G A a b A' P Q C F H i k r HF HH. exact (@EK_ibind 0 0 s z G A a b A' P Q C F H i k r (Nat.le_0_l 1) HF HH). Qed.
+Lemma EG_wk : forall s sz G A a b (P : tape -> (U -> A) -> den R a -> Prop) C F (i : tm G a + tm G (TM a)) (x : den R b) r,
+  EG s sz P C F i r -> EG s sz P C F (iwk b i) (x, r).
+Proof.
+  intros s sz G A a b P C F [e|m] x r H; simpl in *; [|apply EK_wk, H].
+  intros a0 n0 H0. destruct (H _ _ H0) as (f & v & n & L & E1 & HP & B). exists f, v, n. split; [exact L|split; [|split; [exact HP|exact B]]].
+  rewrite wk_ok. exact E1.
+Qed.
 Lemma EP_drop : forall t G C F (i : image G t) g, EI t G C F i g -> EP t G C F (drop i) g.
 Proof.
   intros t G C F i g H. destruct t; simpl; auto. destruct i as [e|m].
@@ -1078,10 +1231,11 @@ Lemma EG_maps : forall s s' sz sz' G A a B b c A' (P : tape -> (U -> A) -> den R
   EG 0 0 Q C (fun u => tick (bind (F u) (fun x => bind (F' u) (fun y => H u x y)))) (map_images i j now later) g.
 Proof.
   intros s s' sz sz' G A a B b c A' P P' Q C F F' H i j now later g H1 H2 H3 H4 Hi Hj Hm Hn Hl.
-  assert (EKs 0 0 Q C (fun u => tick (bind (F u) (fun x => bind (F' u) (fun y => H u x y)))) (run (mbind (run_image i) (mbind (wk _ (run_image j)) (mpure later))) g)) as HM.
+  assert (EKs 0 0 Q C (fun u => tick (bind (F u) (fun x => bind (F' u) (fun y => H u x y)))) (run (ibind i (ibind (iwk _ j) (mpure later))) g)) as HM.
   { apply EK_tick with (F := fun u => bind _ _) (s := 32 + ((32 + (100 + 20)) + 20)) (z := 0); try (unfold KM, KS; lia).
-    apply (@EK_bind_s 32 (32 + (100 + 20)) 0 A a c A' P Q C F (fun u x => bind (F' u) (fun y => H u x y))); [eapply EG_run; [exact H1|exact H3|exact Hi]|]. intros L f x Hx.
-    apply (@EK_bind_s 32 100 0 B b c A' P' Q (L ++ C) F' (fun u y => H u (f u) y)); [apply EK_wk; eapply EG_run; [exact H2|exact H4|exact (Hj L)]|]. intros L' f' x' Hx'.
+    apply EK_more with (s := sz + ((sz' + (100 + 20)) + 20)); [lia|].
+    apply (@EK_ibind s sz (sz' + (100 + 20)) 0 G A a c A' P Q C F (fun u x => bind (F' u) (fun y => H u x y))); [exact H1|exact Hi|]. intros L f x Hx.
+    apply (@EK_ibind s' sz' 100 0 (a :: G) B b c A' P' Q (L ++ C) F' (fun u y => H u (f u) y)); [exact H2|apply EG_wk; exact (Hj L)|]. intros L' f' x' Hx'.
     rewrite app_assoc in *. apply Hl; [rewrite <- app_assoc; apply Hm, Hx|exact Hx']. }
   destruct i as [e|m], j as [e'|m']; simpl; try exact HM. apply Hn; [exact Hi|exact (Hj nil)].
 Qed.
@@ -1185,9 +1339,21 @@ Qed.
 Definition Good {G t} (e : tm G t) : Prop :=
   (forall C f g, VKE G C f g -> EI t G C (fun u => evR e (f u)) (fst (BT e)) g) /\
   (forall C f g, VKE G C f g -> EP t G C (fun u => evR e (f u)) (snd (BT e)) g).
-Lemma Good_drop : forall G t (e : tm G t), snd (BT e) = drop (fst (BT e)) ->
+Lemma EP_kept : forall G t (e : tm G t) d C f g, VKE G C f g -> constantM e = Some d -> EP t G C (fun u => evR e (f u)) (snd (kept e d)) g.
+Proof.
+  intros G t e d C f g HG Hc. pose proof (@E_constant _ _ _ _ C _ _ HG Hc) as HE. unfold kept. cbn [snd].
+  destruct (keepsM e) as [e'|] eqn:Hk; [|exact (@EP_drop t G C _ (inl d) g HE)]. destruct t; try exact I.
+  intros a0 n0 H0. destruct (@E_keeps _ _ _ _ C _ _ HG Hk _ _ H0) as (fa & v & n & L & E1 & V1 & B1).
+  exists (fun _ => v), v, n. split; [|split; [exact E1|split; [split; [reflexivity|exists (fun _ => 0%R); apply diff_const]|lia]]].
+  generalize (filter_and _ _ L V1). apply filter_imp. intros u [-> ->]. reflexivity.
+Qed.
+Lemma Good_drop : forall G t (e : tm G t), match constantM e with Some d => BT e = kept e d | None => snd (BT e) = drop (fst (BT e)) end ->
   (forall C f g, VKE G C f g -> EI t G C (fun u => evR e (f u)) (fst (BT e)) g) -> Good e.
-Proof. intros G t e H HM. split; [exact HM|]. intros C f g HG. rewrite H. apply EP_drop, HM, HG. Qed.
+Proof.
+  intros G t e H HM. split; [exact HM|]. intros C f g HG. destruct (constantM e) as [d|] eqn:Hc.
+  - rewrite H. exact (@EP_kept _ _ _ _ C _ _ HG Hc).
+  - rewrite H. apply EP_drop, HM, HG.
+Qed.
 Lemma Good_run : forall G t (e : tm G t), Good e -> forall C f g, VKE G C f g -> EK (VK t) C (fun u => evR e (f u)) (run (MT e) g).
 Proof. intros G t e [H _] C f g HG. apply EI_run, H, HG. Qed.
 
@@ -1200,9 +1366,9 @@ Ltac start := cbn [ev BT];
     destruct (constantM c) as [image|] eqn:Hconst; [exact (@E_constant _ _ _ _ C _ _ HG Hconst)|clear Hconst] end; refold.
 Ltac startp := cbn [ev BT];
   match goal with HG : VKE _ ?C _ _ |- context [constantM ?c] =>
-    destruct (constantM c) as [image|] eqn:Hconst; [exact (@EP_drop TR _ C _ (inl _) _ (@E_constant _ _ _ _ C _ _ HG Hconst))|clear Hconst] end; refold;
+    destruct (constantM c) as [image|] eqn:Hconst; [exact (@EP_kept _ _ _ _ C _ _ HG Hconst)|clear Hconst] end; refold;
   cbn [EP]; apply EG_weak.
-Ltac whole := apply Good_drop; [cbn [BT]; destruct (constantM _); reflexivity|]; intros C f g HG; start.
+Ltac whole := apply Good_drop; [cbn [BT]; destruct (constantM _); auto|]; intros C f g HG; start.
 Theorem monadic_good : forall G t (e : tm G t), Good e.
 Proof.
   induction e; repeat match goal with IH : Good ?e |- _ =>
@@ -1211,13 +1377,25 @@ Proof.
   - (* lam *) whole. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun r x => evR e (x, f r)).
     intros L f1 g1 H1. apply (IHe (L ++ C) (fun u => (f1 u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
   - (* app *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 10 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u g => bind (evR e2 (f u)) (fun y => g y)); [apply IHe1, HG|]. intros L f1 g1 H1.
-    eapply EK_bind with (H := fun u y => f1 u y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
-    apply EK_step with (s := 0) (c := 10) (G := fun s => bind (g1 g2) (fun c => c s)); [intros; now apply run_app|apply H1, H2].
+    assert (EKs (10 + 20 + 20) 0 (VK b) C (fun u => bind (evR e1 (f u)) (fun g => bind (evR e2 (f u)) (fun y => g y)))
+      (run (ibind (fst (BT e1)) (ibind (iwk _ (fst (BT e2))) (tlam (tapp (tapp v2 v1) v0)))) g)) as HM.
+    { eapply EK_ibind0 with (H := fun u g => bind (evR e2 (f u)) (fun y => g y)); [exact (IHe1I C f g HG)|]. intros L f1 g1 H1.
+      eapply EK_ibind0 with (H := fun u y => f1 u y); [apply EG_wk; exact (IHe2I (L ++ C) f g (@VKE_mono _ _ L _ _ HG))|]. intros L' f2 g2 H2.
+      apply EK_step with (s := 0) (c := 10) (G := fun s => bind (g1 g2) (fun c => c s)); [intros; now apply run_app|apply H1, H2]. }
+    revert IHe1I IHe2I HM. generalize (fst (BT e1)) (fst (BT e2)). intros [x|m] [y|m'] I1 I2 HM; try exact HM. clear HM.
+    intros a0 n0 H0 Hw. apply bind_inv in H0 as (a1 & n1 & n2 & H1 & H0 & ->). apply bind_inv in H0 as (a2 & n3 & n4 & H2 & H0 & ->).
+    destruct (I1 C f g HG _ _ H1) as (f1 & g1 & m1 & L1 & E1 & V1 & B1). destruct (I2 C f g HG _ _ H2) as (f2 & g2 & m2 & L2 & E2 & V2 & B2).
+    assert (f1 u0 = a1) by (pose proof (here L1) as X; simpl in X; congruence). assert (f2 u0 = a2) by (pose proof (here L2) as X; simpl in X; congruence). subst a1 a2.
+    destruct (V1 nil f2 g2 V2 _ _ H0 Hw) as (f3 & g3 & L' & m3 & L3 & E3 & V3 & W3 & C3 & S3).
+    apply bind_inv in E3 as (c & k1 & k2 & E3 & E4 & ->). exists f3, g3, L'. eexists. split; [|split; [|split; [exact V3|split; [exact W3|split]]]].
+    + generalize (filter_and _ _ L1 (filter_and _ _ L2 L3)). apply filter_imp. intros u (-> & -> & X). simpl. rewrite X. reflexivity.
+    + apply run_lam. eapply app_ev; [eapply app_ev; [rewrite wk_ok; exact E1|rewrite wk_ok; exact E2|exact E3]|reflexivity|exact E4].
+    + unfold KM, Kp in *. lia.
+    + lia.
   - (* let *) whole.
-    assert (EK (VK b) C (fun u => tick (bind (evR e1 (f u)) (fun x => evR e2 (x, f u)))) (run (mbind (MT e1) (MT e2 : tm (map MD (_ :: _)) _)) g)) as HM.
+    assert (EK (VK b) C (fun u => tick (bind (evR e1 (f u)) (fun x => evR e2 (x, f u)))) (run (ibind (fst (BT e1)) (MT e2 : tm (map MD (_ :: _)) _)) g)) as HM.
     { apply EK_tick with (F := fun u => bind _ _) (s := 0 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u y => evR e2 (y, f u)); [apply IHe1, HG|]. intros L f1 g1 H1.
+    eapply EK_ibind0 with (H := fun u y => evR e2 (y, f u)); [exact (IHe1I C f g HG)|]. intros L f1 g1 H1.
     apply (IHe2 (L ++ C) (fun u => (f1 u, f u)) (g1, g)). split; auto. apply VKE_mono, HG. }
     revert IHe1I IHe2I HM. unfold MT. generalize (fst (BT e1)) (fst (BT e2)). intros [x|m] [y|m'] I1 I2 HM; try exact HM.
     apply E_tick0 with (F := fun u => bind _ _). eapply E_bind with (H := fun u y => evR e2 (y, f u)); [exact (I1 C f g HG)|].
@@ -1227,22 +1405,33 @@ Proof.
     intros L f1 g1 x y H1 H2. apply (IHe (L ++ C) (fun r => (x r, (f1 r, f r))) (y, (g1, g))). split; auto. split; auto. apply VKE_mono, HG.
   - (* case *) whole.
     assert (EK (VK c) C (fun u => tick (bind (evR e1 (f u)) (fun v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end)))
-      (run (mbind (MT e1) (tlam (tcase v1 (tapp (rn (MT e2 : tm (map MD (_ :: _)) _) (up skip2)) v1) (tapp (rn (MT e3 : tm (map MD (_ :: _)) _) (up skip2)) v1)))) g)) as HM.
+      (run (match fst (BT e1) with inl s => mcase s (MT e2 : tm (map MD (_ :: _)) _) (MT e3 : tm (map MD (_ :: _)) _)
+        | inr m => mbind m (mcase v0 (rn (MT e2 : tm (map MD (_ :: _)) _) (up (@shift _ _))) (rn (MT e3 : tm (map MD (_ :: _)) _) (up (@shift _ _)))) end) g)) as HM.
     { apply EK_tick with (F := fun u => bind _ _) (s := 15 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end); [apply IHe1, HG|].
-    intros L f1 [g1|g1] (k & Lo & H1).
-    + eapply EK_germ with (F := fun u => evR e2 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
-      apply EK_step with (s := 0) (c := 15) (G := run (MT e2) ((g1, g) : env R (map MD (a :: G)))).
-      * intros st q n H. unfold run in *. apply bind_inv in H as (c0 & n1 & n2 & E1 & E2 & ->). cbn [ev look v0 v1 fst snd tick ret bind].
-        match goal with |- context [@ev ?A ?B ?nn ?I ?J (@rn ?a1 ?a2 ?a3 (MT e2) ?w) ?z] => assert (@ev A B nn I J (@rn a1 a2 a3 (MT e2) w) z = Some (c0, n1, 0)) as -> by (rewrite <- E1; apply rn_ok, (@up_ok R); intros t q0; reflexivity) end.
-        cbn [ev look v0 v1 fst snd tick ret bind]. rewrite E2. eexists. split; [reflexivity|lia].
-      * apply (IHe2 (L ++ C) (fun u => (k u, f u)) (g1, g)). split; auto. apply VKE_mono, HG.
-    + eapply EK_germ with (F := fun u => evR e3 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
-      apply EK_step with (s := 0) (c := 15) (G := run (MT e3) ((g1, g) : env R (map MD (b :: G)))).
-      * intros st q n H. unfold run in *. apply bind_inv in H as (c0 & n1 & n2 & E1 & E2 & ->). cbn [ev look v0 v1 fst snd tick ret bind].
-        match goal with |- context [@ev ?A ?B ?nn ?I ?J (@rn ?a1 ?a2 ?a3 (MT e3) ?w) ?z] => assert (@ev A B nn I J (@rn a1 a2 a3 (MT e3) w) z = Some (c0, n1, 0)) as -> by (rewrite <- E1; apply rn_ok, (@up_ok R); intros t q0; reflexivity) end.
-        cbn [ev look v0 v1 fst snd tick ret bind]. rewrite E2. eexists. split; [reflexivity|lia].
-      * apply (IHe3 (L ++ C) (fun u => (k u, f u)) (g1, g)). split; auto. apply VKE_mono, HG. }
+      assert (forall C f1 g1, VKE G C f g -> VK (TSum a b) C f1 g1 -> EK (VK c) C (fun u => match f1 u with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end)
+        (fun st => match g1 with inl y => run (MT e2) ((y, g) : env R (map MD (a :: G))) st | inr y => run (MT e3) ((y, g) : env R (map MD (b :: G))) st end)) as HC.
+      { intros C' f1 [g1|g1] HG' (k & Lo & H1).
+        - eapply EK_germ with (F := fun u => evR e2 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
+          apply (IHe2 C' (fun u => (k u, f u)) (g1, g)). split; auto.
+        - eapply EK_germ with (F := fun u => evR e3 (k u, f u)); [revert Lo; apply near1; intros u ->; reflexivity|].
+          apply (IHe3 C' (fun u => (k u, f u)) (g1, g)). split; auto. }
+      revert IHe1I. generalize (fst (BT e1)). intros [x|m] I1.
+      - intros a0 n0 H0 Hw. apply bind_inv in H0 as (a1 & n1 & n2 & H1 & H0 & ->).
+        destruct (I1 C f g HG _ _ H1) as (f1 & g1 & m1 & L1 & E1 & V1 & B1).
+        assert (f1 u0 = a1) by (pose proof (here L1) as X; simpl in X; congruence). subst a1.
+        destruct (HC C f1 g1 HG V1 _ _ H0 Hw) as (f3 & g3 & L' & m3 & L3 & E3 & V3 & W3 & C3 & S3).
+        destruct (@mcase_run (map MD G) (MD a) (MD b) (MD c) x (MT e2 : tm (map MD (_ :: _)) _) (MT e3 : tm (map MD (_ :: _)) _) g (encS base C) g1 m1 _ m3 E1 E3) as (m4 & E4 & B4).
+        exists f3, g3, L', m4. split; [|split; [exact E4|split; [exact V3|split; [exact W3|split]]]].
+        + revert L1 L3. apply near2. intros u -> X. simpl. rewrite X. reflexivity.
+        + unfold KM, Kp in *. lia.
+        + lia.
+      - eapply EK_bind with (H := fun u v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end); [exact (I1 C f g HG)|].
+        intros L f1 g1 H1. apply EK_step with (s := 0) (c := 15) (G := fun st => match g1 with
+          inl y => run (MT e2) ((y, g) : env R (map MD (a :: G))) st | inr y => run (MT e3) ((y, g) : env R (map MD (b :: G))) st end);
+          [|exact (HC (L ++ C) f1 g1 (@VKE_mono _ _ L _ _ HG) H1)]. intros st q n Hq.
+        destruct (@mcase_run (MD (TSum a b) :: map MD G) (MD a) (MD b) (MD c) v0 (rn (MT e2 : tm (map MD (_ :: _)) _) (up (@shift _ _))) (rn (MT e3 : tm (map MD (_ :: _)) _) (up (@shift _ _))) (g1, g) st g1 1 q n eq_refl) as (m4 & E4 & B4).
+        { destruct g1 as [g1|g1]; (refine (eq_trans _ Hq); apply run_rn, (@up_ok R); intros t v; reflexivity). }
+        exists m4. split; [exact E4|lia]. }
     revert IHe2I IHe3I HM. unfold MT. generalize (fst (BT e2)) (fst (BT e3)). intros [x|m] [y|m'] I2 I3 HM; try exact HM. clear HM.
     apply (@EG_map 0 0 _ _ (MD (TSum a b)) (MD c) _ (VK (TSum a b)) (VK c) C (fun u => evR e1 (f u))
       (fun u v => match v with inl y => evR e2 (y, f u) | inr y => evR e3 (y, f u) end)); [lia|exact (IHe1I C f g HG)| |].
@@ -1273,11 +1462,11 @@ Proof.
     + intros L f1 g1 f2 g2 H1 H2. eapply EK_op; [apply E_op2; [exact H1|exact H2]|apply op2_ticks|lia].
   - (* op3 *) whole.
     assert (EK (VK d) C (fun u => tick (bind (evR e1 (f u)) (fun x => bind (evR e2 (f u)) (fun y => bind (evR e3 (f u)) (fun z => op3v R o x y z)))))
-      (run (mbind (MT e1) (mbind (wk _ (MT e2)) (mbind (wk _ (wk _ (MT e3))) (mpure (top3 (Mop3 o) v2 v1 v0))))) g)) as HM.
+      (run (ibind (fst (BT e1)) (ibind (iwk _ (fst (BT e2))) (ibind (iwk _ (iwk _ (fst (BT e3)))) (mpure (top3 (Mop3 o) v2 v1 v0))))) g)) as HM.
     { apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => bind (evR e3 (f u)) (fun z => op3v R o x y z))); [apply IHe1, HG|]. intros L f1 g1 H1.
-    eapply EK_bind with (H := fun u y => bind (evR e3 (f u)) (fun z => op3v R o (f1 u) y z)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
-    eapply EK_bind with (H := fun u z => op3v R o (f1 u) (f2 u) z); [apply EK_wk, EK_wk, IHe3, VKE_mono, VKE_mono, HG|]. intros L'' f3 g3 H3.
+    eapply EK_ibind0 with (H := fun u x => bind (evR e2 (f u)) (fun y => bind (evR e3 (f u)) (fun z => op3v R o x y z))); [exact (IHe1I C f g HG)|]. intros L f1 g1 H1.
+    eapply EK_ibind0 with (H := fun u y => bind (evR e3 (f u)) (fun z => op3v R o (f1 u) y z)); [apply EG_wk; exact (IHe2I (L ++ C) f g (@VKE_mono _ _ L _ _ HG))|]. intros L' f2 g2 H2.
+    eapply EK_ibind0 with (H := fun u z => op3v R o (f1 u) (f2 u) z); [apply EG_wk, EG_wk; exact (IHe3I _ f g (@VKE_mono _ _ L' _ _ (@VKE_mono _ _ L _ _ HG)))|]. intros L'' f3 g3 H3.
     eapply EK_op; [apply E_op3; [apply VK_mono, VK_mono, H1|apply VK_mono, H2|exact H3]|apply op3_ticks|lia]. }
     revert IHe1I IHe2I IHe3I HM. unfold MT. generalize (fst (BT e1)) (fst (BT e2)) (fst (BT e3)). intros [x|m] [y|m'] [z|m''] I1 I2 I3 HM; try exact HM.
     apply E_tick0 with (F := fun u => bind _ _).
@@ -1285,14 +1474,14 @@ Proof.
     eapply E_bind with (H := fun u y => bind (evR e3 (f u)) (fun z => op3v R o (f1 u) y z)); [exact (I2 C f g HG)|]. intros f2 g2 H2.
     eapply E_bind with (H := fun u z => op3v R o (f1 u) (f2 u) z); [exact (I3 C f g HG)|]. intros f3 g3 H3. apply E_op3; assumption.
   - (* loop *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 20 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u k => bind (evR e2 (f u)) (fun a => miter (Z.to_nat k) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a)); [apply IHe1, HG|].
-    intros L fn n Hn. eapply EK_bind with (H := fun u a => miter (Z.to_nat (fn u)) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a); [apply EK_wk, IHe2, VKE_mono, HG|].
+    eapply EK_ibind0 with (H := fun u k => bind (evR e2 (f u)) (fun a => miter (Z.to_nat k) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a)); [exact (IHe1I C f g HG)|].
+    intros L fn n Hn. eapply EK_ibind0 with (H := fun u a => miter (Z.to_nat (fn u)) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) a); [apply EG_wk; exact (IHe2I (L ++ C) f g (@VKE_mono _ _ L _ _ HG))|].
     intros L' fz z Hz.
     eapply EK_germ with (F := fun u => miter (Z.to_nat n) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) (fz u)).
     { revert Hn. apply near1. intros u ->. reflexivity. }
     intros a0 n0 H0 Hw.
     enough (forall s0, EK (VK a) (L' ++ L ++ C) (fun u => miter (Z.to_nat n) (fun i acc => evR e3 (acc, (Z.of_nat i, f u))) (fz u))
-      (fun s => miter (Z.to_nat n) (fun i p => evR (tlet v1 (tlet (tfst v1) (tapp (rn (MT e3) (up (up skip5))) (tsnd v2))))
+      (fun s => miter (Z.to_nat n) (fun i p => evR (loop_step (MT e3))
          ((p, (Z.of_nat i, (s0, (z, (n, g))))) : env R (TProd (MD a) TS :: TI :: TS :: MD a :: TI :: map MD G))) (z, s))) as HE.
     { destruct (HE (encS base (L' ++ L ++ C)) _ _ H0 Hw) as (fa & b & L2 & n' & H1 & H2 & H3). 
       destruct (loop_run (MT e3) _ _ _ _ H2) as (n2 & E2 & B2). exists fa, b, L2, n2. split; [exact H1|]. split; [exact E2|]. intuition lia. }
@@ -1321,7 +1510,7 @@ Proof.
         match goal with |- context [mseq ?F ?l] => assert (mseq F l = Some (v, k, 0)) as ->; [rewrite <- E1; f_equal; apply functional_extensionality; intros i; f_equal;
           apply rn_ok, (@up_ok R); intros t q0; reflexivity|] end. reflexivity. }
     unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u k => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 (Z.to_nat k))); [apply IHe1, HG|].
+    eapply EK_ibind0 with (H := fun u k => mseq (fun i => tick (evR e2 (Z.of_nat i, f u))) (seq 0 (Z.to_nat k))); [exact (IHe1I C f g HG)|].
     intros L fn n Hn.
     set (is := map Z.of_nat (seq 0 (Z.to_nat n))).
     eapply EK_germ with (F := fun u => bind (mseq (fun i => tick (evR e2 (i, f u))) (map (fun k => k u) (map (fun i _ => i) is))) (fun r => ret ([] ++ r))).
@@ -1335,7 +1524,7 @@ Proof.
     + clear. induction is; simpl; constructor; auto.
     + exists nil. split; [apply always; reflexivity|constructor].
   - (* map *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u l => mseq (fun x => tick (evR e1 (x, f u))) l); [apply IHe2, HG|].
+    eapply EK_ibind0 with (H := fun u l => mseq (fun x => tick (evR e1 (x, f u))) l); [exact (IHe2I C f g HG)|].
     intros L fl l (fs & Lo & HF).
     eapply EK_germ with (F := fun u => bind (mseq (fun i => tick (evR e1 (i, f u))) (map (fun k => k u) fs)) (fun r => ret ([] ++ r))).
     { revert Lo. apply near1. intros u ->. apply bind_nil. }
@@ -1353,8 +1542,8 @@ Proof.
     + intros L2 k i Hk. apply (IHe1 _ (fun u => (k u, f u)) (i, g)). split; [exact Hk|]. simpl. rewrite !app_assoc. apply VKE_mono, HG.
     + exists nil. split; [apply always; reflexivity|constructor].
   - (* fold *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 100 + 20 + 20) (z := 0); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u z => bind (evR e3 (f u)) (fun l => mfold (fun x acc => evR e1 (x, (acc, f u))) l z)); [apply IHe2, HG|].
-    intros L fz z Hz. eapply EK_bind with (H := fun u l => mfold (fun x acc => evR e1 (x, (acc, f u))) l (fz u)); [apply EK_wk, IHe3, VKE_mono, HG|].
+    eapply EK_ibind0 with (H := fun u z => bind (evR e3 (f u)) (fun l => mfold (fun x acc => evR e1 (x, (acc, f u))) l z)); [exact (IHe2I C f g HG)|].
+    intros L fz z Hz. eapply EK_ibind0 with (H := fun u l => mfold (fun x acc => evR e1 (x, (acc, f u))) l (fz u)); [apply EG_wk; exact (IHe3I (L ++ C) f g (@VKE_mono _ _ L _ _ HG))|].
     intros L' fl l (fs & Lo & HF). eapply EK_germ with (F := fun u => mfold (fun x acc => evR e1 (x, (acc, f u))) (map (fun k => k u) fs) (fz u)).
     { revert Lo. apply near1. intros u ->. reflexivity. }
     pose (J := fun s0 x p => evR (tlet (tfst v1) (tlet v1 (tapp (rn (MT e1) (up (up skip5))) (tsnd v3))))
@@ -1376,14 +1565,14 @@ Proof.
     { intros C f g HG. startp. apply E_tick0 with (F := fun u => ret _). apply E_ret with (f := fun _ => litR z z0). split; [reflexivity|]. exists (fun _ => 0%R). apply diff_const. }
   - (* unary primitives *) split.
     { intros C f g HG. start. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => guard (ok1 p x) (sem1 p x)); [apply IHe, HG|]. intros L f1 g1 H1. apply EK_prim1, H1. }
+    eapply EK_ibind0 with (H := fun u x => guard (ok1 p x) (sem1 p x)); [exact (IHeI C f g HG)|]. intros L f1 g1 H1. apply EK_prim1, H1. }
     { intros C f g HG. startp. apply (@EG_map 1 32 _ _ TR TR _ RealP RealP C (fun u => evR e (f u)) (fun u x => guard (ok1 p x) (sem1 p x))); [lia|exact (IHeP C f g HG)| |].
       - intros x Hx. apply (@E_tick_s (1 + 0)) with (F := fun u => bind _ _); [lia|]. eapply E_bind_s with (H := fun u x => guard (ok1 p x) (sem1 p x)); [exact Hx|]. intros f1 g1 H1. apply V_prim1, H1.
       - intros L f1 g1 H1. apply EK_more with (s := 12); [lia|]. apply EP_prim1, H1. }
   - (* binary primitives *) split.
     { intros C f g HG. start. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
-    eapply EK_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+    eapply EK_ibind0 with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [exact (IHe1I C f g HG)|]. intros L f1 g1 H1.
+    eapply EK_ibind0 with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply EG_wk; exact (IHe2I (L ++ C) f g (@VKE_mono _ _ L _ _ HG))|]. intros L' f2 g2 H2.
     apply EK_prim2; [apply (VK_mono TR), H1|exact H2]. }
     { intros C f g HG. startp.
       apply (@EG_maps 1 1 32 32 _ _ TR _ TR TR _ RealP RealP RealP C (fun u => evR e1 (f u)) (fun u => evR e2 (f u)) (fun u x y => guard (ok2 p x y) (sem2 p x y))); try lia;
@@ -1406,8 +1595,8 @@ Proof.
         - intros L f1 c f2 k H1 H2. apply EK_germ with (F := fun u => guard (oki p c k) (semi p c k)); [revert H1 H2; apply near2; intros u -> ->; reflexivity|].
           apply EK_primi0. }
       unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
-      eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [apply IHe1, HG|]. intros L f1 g1 H1.
-      eapply EK_bind with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+      eapply EK_ibind0 with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [exact (IHe1I C f g HG)|]. intros L f1 g1 H1.
+      eapply EK_ibind0 with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [apply EG_wk; exact (IHe2I (L ++ C) f g (@VKE_mono _ _ L _ _ HG))|]. intros L' f2 g2 H2.
       apply EK_primi; [apply (VK_mono TR), H1|exact H2]. }
     { intros C f g HG. startp.
       apply (@EG_maps 1 0 32 0 _ _ TR _ TI TR _ RealP (VK TI) RealP C (fun u => evR e1 (f u)) (fun u => evR e2 (f u)) (fun u x y => guard (oki p x y) (semi p x y))); try lia;
@@ -1448,10 +1637,10 @@ Proof.
       - intros L f1 g1 H1. apply EK_germ with (F := fun u => ret (IZR g1)); [revert H1; apply near1; intros u ->; reflexivity|]. apply EK_more with (s := 12); [lia|].
         apply (@EP_const (TI :: map MD G) (g1, g) (L ++ C) (IZR g1) (treal v0) 2 eq_refl). }
   - (* sum *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20) (z := KS); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => msum RO x); [apply IHe, HG|]. intros L f1 g1 H1. apply EK_sum, H1.
+    eapply EK_ibind0 with (H := fun u x => msum RO x); [exact (IHeI C f g HG)|]. intros L f1 g1 H1. apply EK_sum, H1.
   - (* dot *) whole. unfold EI. cbn [EG]. apply EK_tick with (F := fun u => bind _ _) (s := 400 + 20 + 20) (z := KS); try (unfold KM, KS; lia).
-    eapply EK_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => mdot RO x y)); [apply IHe1, HG|]. intros L f1 g1 H1.
-    eapply EK_bind with (H := fun u y => mdot RO (f1 u) y); [apply EK_wk, IHe2, VKE_mono, HG|]. intros L' f2 g2 H2.
+    eapply EK_ibind0 with (H := fun u x => bind (evR e2 (f u)) (fun y => mdot RO x y)); [exact (IHe1I C f g HG)|]. intros L f1 g1 H1.
+    eapply EK_ibind0 with (H := fun u y => mdot RO (f1 u) y); [apply EG_wk; exact (IHe2I (L ++ C) f g (@VKE_mono _ _ L _ _ HG))|]. intros L' f2 g2 H2.
     apply EK_dot; [apply (VK_mono (TArr TR)), H1|exact H2].
 Qed.
 Theorem monadic_fundamental : forall G t (e : tm G t) C f g, VKE G C f g ->

@@ -232,8 +232,10 @@ impl<V: Vect> Dual<'_, V> {
             }
             Treatment::StopGradient => {
                 let (ty, arg) = (one_type(types), &args[0]);
-                let scope = self.scope;
-                let value = stopped(self, scope, arg, &ty)?;
+                let value = match stopped(self.linker, self.mode, self.scope, arg)? {
+                    Some(value) => value,
+                    None => primal(self, arg, &ty)?,
+                };
                 // Still cut off from the modes outside.
                 let value = at.prim_at(prim, types.clone(), [value]);
                 wrappers::lift(self.linker, at, self.mode.mode(), &ty, value)

@@ -54,8 +54,10 @@ pub fn of_primals(
     types: &Arc<[Type]>,
     args: &[Term],
 ) -> Made<Term> {
-    if let Some(test) = test_of_constructor(translator, at, prim, args)? {
-        return Ok(test);
+    if let Some((other, tag, equal)) = constructor_test(prim, args) {
+        let image = translator.image(other)?;
+        let arm = Arm { tag, vars: vec![], body: at.bool(equal) };
+        return Ok(at.case(image, vec![arm], Some(at.bool(!equal))));
     }
     let mut primals = Vec::new();
     for (arg, param) in args.iter().zip(&prim.info().params_at(types)) {
@@ -64,26 +66,23 @@ pub fn of_primals(
     Ok(watched_prim(at, prim, types.clone(), primals))
 }
 
-/// `xs = []` looks at one constructor, and must not cost a walk over `xs` to take its primal part.
-fn test_of_constructor(translator: &mut dyn Translator, at: At, prim: Prim, args: &[Term]) -> Made<Option<Term>> {
+/// `xs = []` looks at one constructor, and must not cost a walk over `xs` to take its primal part: `xs`, the constructor, and what holds if it is that.
+pub fn constructor_test(prim: Prim, args: &[Term]) -> Option<(&Term, usize, bool)> {
     let equal = match prim {
         Prim::Equal => true,
         Prim::NotEqual => false,
-        _ => return Ok(None),
+        _ => return None,
     };
     let without_arguments = |term: &Term| match &*term.kind {
         TermKind::Construct { tag, args, .. } if args.is_empty() => Some(*tag),
         _ => None,
     };
-    let (tag, other) = match args {
+    match args {
         [a, b] => match (without_arguments(a), without_arguments(b)) {
-            (_, Some(tag)) => (tag, a),
-            (Some(tag), None) => (tag, b),
-            (None, None) => return Ok(None),
+            (_, Some(tag)) => Some((a, tag, equal)),
+            (Some(tag), None) => Some((b, tag, equal)),
+            (None, None) => None,
         },
-        _ => return Ok(None),
-    };
-    let image = translator.image(other)?;
-    let arm = Arm { tag, vars: vec![], body: at.bool(equal) };
-    Ok(Some(at.case(image, vec![arm], Some(at.bool(!equal)))))
+        _ => None,
+    }
 }

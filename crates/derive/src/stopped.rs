@@ -5,7 +5,6 @@
 //! that came from outside cannot be run as it stands, since only the translated function is there: it is differentiated, and the derivative is dropped.
 
 use crate::mode::ModeRules;
-use crate::primal::{primal, Translator};
 use crate::scope::Scope;
 use crate::write::get;
 use crate::{wrappers, Linker, Made};
@@ -14,12 +13,10 @@ use gradus_core::traverse::{free_vars, map_children, with_stack};
 use gradus_core::{Arm, Prim, Term, TermKind, Type, Var};
 use rustc_hash::FxHashSet;
 
-/// The value of `term : ty`, a data type, without derivatives.
-pub fn stopped(translator: &mut dyn Translator, scope: &Scope, term: &Term, ty: &Type) -> Made<Term> {
-    match translated_variables(translator.linker(), scope, term) {
-        Some(duals) => Stopped { linker: translator.linker(), mode: translator.rules(), scope, duals }.term(term),
-        None => primal(translator, term, ty),
-    }
+/// The value of a term of data type without derivatives; `None` if it cannot be run as it stands.
+pub fn stopped(linker: &Linker, mode: &dyn ModeRules, scope: &Scope, term: &Term) -> Made<Option<Term>> {
+    let Some(duals) = translated_variables(linker, scope, term) else { return Ok(None) };
+    Stopped { linker, mode, scope, duals }.term(term).map(Some)
 }
 
 /// The free variables that have reals inside, if none has a function inside.

@@ -113,12 +113,7 @@ pub fn compare_int(at: At, prim: Prim, a: Term, b: Term) -> Term {
 
 /// Bindings that stand before a body, in order of evaluation.
 #[derive(Default)]
-pub struct Lets(Vec<Bound>);
-
-enum Bound {
-    One(Var, Type, Term),
-    Recursive(Vec<(Var, Type, Term)>),
-}
+pub struct Lets(Vec<(Var, Type, Term)>);
 
 impl Lets {
     /// Binds a term and gives the variable; an atom needs no binding.
@@ -127,23 +122,12 @@ impl Lets {
             return bound;
         }
         let var = Var::fresh(name);
-        self.bind_var(var.clone(), ty.clone(), bound);
+        self.0.push((var.clone(), ty.clone(), bound));
         at.var(&var)
     }
 
-    pub fn bind_var(&mut self, var: Var, ty: Type, bound: Term) {
-        self.0.push(Bound::One(var, ty, bound));
-    }
-
-    pub fn bind_recursive(&mut self, bindings: Vec<(Var, Type, Term)>) {
-        self.0.push(Bound::Recursive(bindings));
-    }
-
     pub fn wrap(self, at: At, body: Term) -> Term {
-        self.0.into_iter().rev().fold(body, |body, bound| match bound {
-            Bound::One(var, ty, term) => at.bind(&var, ty, term, body),
-            Bound::Recursive(bindings) => at.letrec(bindings, body),
-        })
+        self.0.into_iter().rev().fold(body, |body, (var, ty, term)| at.bind(&var, ty, term, body))
     }
 }
 

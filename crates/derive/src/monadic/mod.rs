@@ -8,6 +8,8 @@
 //! The translation is in `translate`, `checkpoint` has the rule for checkpoints, the wrapper of Fig. 11 and 15 here, the types and `eval` of Fig. 10 in `delta_type`.
 
 mod checkpoint;
+mod image;
+mod named;
 pub mod stateful;
 mod translate;
 
@@ -49,8 +51,8 @@ impl Stateful for Monadic {
             let Some(partial) = partial else { continue };
             // A constant is recorded too, as in the paper's Fig. 12: `eval` passes over `Zero` whatever it is scaled by.
             let u = match arg {
-                Recorded::Active { beside, .. } => beside.clone(),
-                Recorded::Constant { .. } => delta_type::zero(at),
+                Recorded::Active { beside, .. } | Recorded::Constant { beside, .. } => beside.clone(),
+                Recorded::Whole { .. } => continue,
             };
             summands.push(((!is_always_one(&partial, &primals)).then_some(partial), u));
         }

@@ -27,10 +27,10 @@ macro_rules! stateful_rules {
         fn lambda(
             &self,
             linker: &crate::Linker,
-            scope: &crate::scope::Scope,
+            _scope: &crate::scope::Scope,
             lambda: &std::sync::Arc<gradus_core::Lambda>,
         ) -> crate::Made<std::sync::Arc<gradus_core::Lambda>> {
-            crate::monadic::stateful::lambda(self, linker, scope, lambda)
+            crate::monadic::stateful::lambda(self, linker, lambda)
         }
 
         fn value(
@@ -62,7 +62,7 @@ pub trait Stateful: ModeRules {
     fn initial_state(&self, at: At, next: Term) -> Term;
 
     /// What stands beside the result of an operation, and the state in which the operation is recorded under the identifier `id`, the
-    /// next one. At least one argument carries a derivative; primals and identifier are atoms.
+    /// next one. At least one argument carries a derivative; primals and identifier are variables or parts of them.
     fn record(&self, at: At, prim: Prim, args: &[Recorded], id: Term, state: Term) -> (Term, Term);
 
     /// `checkpoint f x` as a pair of the result and the new state: the application, unless the mode can record less for it. The translated function and
@@ -76,14 +76,16 @@ pub trait Stateful: ModeRules {
 pub enum Recorded {
     /// A real that may carry a derivative, with what stands beside it.
     Active { primal: Term, beside: Term },
-    /// A real that cannot, or an integer.
-    Constant { primal: Term, ty: Type },
+    /// A real that cannot.
+    Constant { primal: Term, beside: Term },
+    /// An integer.
+    Whole { primal: Term },
 }
 
 impl Recorded {
     pub fn primal(&self) -> &Term {
         match self {
-            Recorded::Active { primal, .. } | Recorded::Constant { primal, .. } => primal,
+            Recorded::Active { primal, .. } | Recorded::Constant { primal, .. } | Recorded::Whole { primal } => primal,
         }
     }
 }
@@ -98,8 +100,8 @@ pub fn arrow(mode: &dyn Stateful, from: Type, to: Type) -> Type {
     Type::funs([from, mode.state()], with_state(mode, to))
 }
 
-pub fn lambda(mode: &dyn Stateful, linker: &Linker, scope: &Scope, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
-    translate::lambda(mode, linker, scope, lambda)
+pub fn lambda(mode: &dyn Stateful, linker: &Linker, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
+    translate::lambda(mode, linker, lambda)
 }
 
 pub fn value(mode: &dyn Stateful, linker: &Linker, scope: &Scope, term: &Term) -> Made<Term> {

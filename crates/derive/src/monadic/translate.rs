@@ -1,51 +1,45 @@
 //! The monadic translation of terms: K Fig. 9, with arrays (section 10.2), arbitrary primitives (Fig. 14), recursion and iteration (N Fig. 4.9) and
 //! recursive types (N Fig. 8.15).
 //!
-//! Invariant: if G |- e : A, then D(G) |- D(e) : M D(A). We write a `do` block as the bindings that come before its
-//! result, in order of evaluation: [`Translation::value`] adds the bindings of a term to the block at hand and gives a term for
-//! its result, which computes nothing that matters; [`Translation::computation`] gives a term of type `D(A) * DeltaState` and is used where
-//! the block ends, so that a call there stays a tail call. The state is only threaded through what can bind: a block
-//! that leaves it as it was is an ordinary term.
+//! Invariant: if G |- e : A, then D(G) |- D(e) : M D(A). The translation starts from the text of `named`, and what it makes of a term is an
+//! [`Image`]: a value of type D(A) where nothing is bound on the way to it, else a computation. It is `BT` of `proofs/Monadic.v`, arm by arm, and
+//! `cargo xtask oracle` compares the two texts.
 
+use super::image::{bind, bind_all, returning, Image, Part};
 use super::stateful::{with_state, Recorded, Stateful};
 use crate::activity::Activity;
-use crate::dual::{constant_image, image_of_global, lifted_again, one_type};
-use crate::mode::ModeRules;
-use crate::primal::{of_primals, primal, Translator};
+use crate::dual::{image_of_global, lifted_again, one_type};
+use crate::primal::constructor_test;
 use crate::prims::{treatment, Treatment};
 use crate::scope::Scope;
 use crate::stopped::stopped;
 use crate::typing::result_type;
-use crate::write::{bind, build_with_state, ifold, letrec, watched_prim, Lets};
+use crate::write::{build_with_state, watched_prim};
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
 use gradus_core::traverse::with_stack;
-use gradus_core::{Arm, Global, Lambda, Literal, Prim, Term, TermKind, Type, Var};
+use gradus_core::{Arm, Global, Lambda, Literal, Prim, Scheme, Term, TermKind, Type, Var};
 use gradus_source::bug;
 use std::sync::Arc;
 
-pub fn lambda(mode: &dyn Stateful, linker: &Linker, scope: &Scope, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
-    let activity = Activity::of(linker, scope, &lambda.body);
-    let at = At(lambda.body.span);
-    let state = mode.initial_state(at, at.int(0));
-    Translation { mode, linker, scope, activity, lets: Lets::default(), state }.lambda(lambda)
+pub fn lambda(mode: &dyn Stateful, linker: &Linker, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
+    let named = linker.named(lambda)?;
+    let scope = linker.scope(&named);
+    let activity = Activity::of(linker, &scope, &named.body);
+    let image = Translation { mode, linker, scope: &scope, activity }.lambda(&named)?;
+    let origin = Some((mode.mode(), lambda.clone()));
+    Ok(Arc::new(Lambda { param: image.param.clone(), ty: image.ty.clone(), body: image.body.clone(), origin }))
 }
 
 /// D of a term that binds nothing.
 pub fn value(mode: &dyn Stateful, linker: &Linker, scope: &Scope, term: &Term) -> Made<Term> {
-    let at = At(term.span);
-    let activity = Activity::of(linker, scope, term);
-    let state = Var::fresh("s");
-    let mut translation = Translation { mode, linker, scope, activity, lets: Lets::default(), state: at.var(&state) };
-    let value = translation.value(term)?;
-    if !is_variable(&translation.state, &state) {
-        bug!("a term that was said to do no arithmetic does");
+    let (scope, term) = linker.named_term(scope, term)?;
+    let activity = Activity::of(linker, &scope, &term);
+    let image = Translation { mode, linker, scope: &scope, activity }.image(&term)?;
+    match image {
+        Image::Value(value) => Ok(value),
+        Image::Computation(_) => bug!("a term that was said to do no arithmetic does"),
     }
-    Ok(translation.lets.wrap(at, value))
-}
-
-fn is_variable(term: &Term, var: &Var) -> bool {
-    matches!(&*term.kind, TermKind::Var(v, _) if v == var)
 }
 
 struct Translation<'a> {
@@ -53,121 +47,15 @@ struct Translation<'a> {
     linker: &'a Linker,
     scope: &'a Scope,
     activity: Activity,
-    /// The bindings of the block at hand.
-    lets: Lets,
-    /// The state after them: a variable.
-    state: Term,
 }
 
-/// A finished block: its bindings, its result and the state after it.
-struct Block {
-    lets: Lets,
-    value: Term,
-    state: Term,
-}
-
-impl Block {
-    fn leaves(&self, state: &Var) -> bool {
-        is_variable(&self.state, state)
-    }
-
-    fn pure(self, at: At) -> Term {
-        self.lets.wrap(at, self.value)
-    }
-
-    fn computation(self, at: At) -> Term {
-        self.lets.wrap(at, at.tuple([self.value, self.state]))
-    }
-}
-
-/// The end of a block: its result, with the state as it is then, or a term of type `D(A) * DeltaState`.
-enum Tail {
-    Value(Term),
-    Pair(Term),
-}
-
-struct TailBlock {
-    lets: Lets,
-    tail: Tail,
-    state: Term,
-}
-
-impl TailBlock {
-    fn computation(self, at: At) -> Term {
-        let pair = match self.tail {
-            Tail::Value(value) => at.tuple([value, self.state]),
-            Tail::Pair(pair) => pair,
-        };
-        self.lets.wrap(at, pair)
-    }
-}
-
-impl Translator for Translation<'_> {
-    fn linker(&self) -> &Linker {
-        self.linker
-    }
-
-    fn rules(&self) -> &dyn ModeRules {
-        self.mode
-    }
-
-    fn activity(&self) -> &Activity {
-        &self.activity
-    }
-
-    fn image(&mut self, term: &Term) -> Made<Term> {
-        self.value(term)
-    }
-}
-
-impl Translation<'_> {
+impl<'a> Translation<'a> {
     fn ty(&self, ty: &Type) -> Type {
         self.linker.image(self.mode, ty)
     }
 
     fn tys(&self, types: &Arc<[Type]>) -> Arc<[Type]> {
         types.iter().map(|t| self.ty(t)).collect()
-    }
-
-    fn values(&mut self, terms: &[Term]) -> Made<Vec<Term>> {
-        terms.iter().map(|t| self.value(t)).collect()
-    }
-
-    fn bind(&mut self, at: At, name: &str, ty: &Type, term: Term) -> Term {
-        self.lets.bind(at, name, ty, term)
-    }
-
-    /// Runs `work` on a block of its own, which starts with the given state.
-    fn inside<R>(&mut self, state: Term, work: impl FnOnce(&mut Self) -> Made<R>) -> Made<(Lets, Term, R)> {
-        let lets = std::mem::take(&mut self.lets);
-        let state = std::mem::replace(&mut self.state, state);
-        let result = work(self);
-        let lets = std::mem::replace(&mut self.lets, lets);
-        let state = std::mem::replace(&mut self.state, state);
-        Ok((lets, state, result?))
-    }
-
-    fn block(&mut self, state: Term, term: &Term) -> Made<Block> {
-        let (lets, state, value) = self.inside(state, |inner| inner.value(term))?;
-        Ok(Block { lets, value, state })
-    }
-
-    /// The block of a term as a term of type `D(A) * DeltaState`.
-    fn computation_block(&mut self, state: Term, term: &Term) -> Made<Term> {
-        Ok(self.tail_block(state, term)?.computation(At(term.span)))
-    }
-
-    fn tail_block(&mut self, state: Term, term: &Term) -> Made<TailBlock> {
-        let (lets, state, tail) = self.inside(state, |inner| inner.computation(term))?;
-        Ok(TailBlock { lets, tail, state })
-    }
-
-    /// `x <- pair`: takes the result and the state out of a computation.
-    fn run(&mut self, at: At, ty: &Type, pair: Term) -> Term {
-        let pair = self.bind(at, "r", &with_state(self.mode, ty.clone()), pair);
-        let value = self.bind(at, "v", ty, at.proj(pair.clone(), 0));
-        self.state = self.bind(at, "s", &self.mode.state(), at.proj(pair, 1));
-        value
     }
 
     fn type_of(&self, term: &Term) -> Made<Type> {
@@ -177,357 +65,501 @@ impl Translation<'_> {
     /// D(fun x -> e) = fun x -> D(e)
     fn lambda(&mut self, l: &Arc<Lambda>) -> Made<Arc<Lambda>> {
         let at = At(l.body.span);
-        let state = Var::fresh("s");
-        let body = self.computation_block(at.var(&state), &l.body)?;
-        let body = at.lambda(&state, self.mode.state(), body);
+        let body = self.with_state(at, &l.body)?;
         let origin = Some((self.mode.mode(), l.clone()));
         Ok(Arc::new(Lambda { param: l.param.clone(), ty: self.ty(&l.ty), body, origin }))
     }
 
-    /// The result of a term, after its bindings. One arm per rule, in the order of K Fig. 9.
-    fn value(&mut self, term: &Term) -> Made<Term> {
+    /// `fun s -> D(e) s`
+    fn with_state(&mut self, at: At, term: &Term) -> Made<Term> {
+        let image = self.image(term)?;
+        let state = Var::fresh("s");
+        let body = image.at_state(at, at.var(&state));
+        Ok(at.lambda(&state, self.mode.state(), body))
+    }
+
+    /// What is computed from the results of several terms: a value if they are values.
+    fn from_parts(
+        &mut self,
+        at: At,
+        images: Vec<Image<'a>>,
+        types: impl Fn(usize) -> Made<Type>,
+        write: impl FnOnce(Vec<Term>) -> Term + 'a,
+    ) -> Made<Image<'a>> {
+        if images.iter().all(|image| matches!(image, Image::Value(_))) {
+            return Ok(Image::Value(write(values(images))));
+        }
+        let parts = self.parts(images, types)?;
+        Ok(Image::Computation(bind_all(self.mode, at, parts, move |vars, state| returning(at, write(vars), &state))))
+    }
+
+    fn parts(&self, images: Vec<Image<'a>>, types: impl Fn(usize) -> Made<Type>) -> Made<Vec<Part<'a>>> {
+        let part = |(i, image)| Ok(Part { image, var: Var::fresh("x"), ty: types(i)? });
+        images.into_iter().enumerate().map(part).collect()
+    }
+
+    fn images(&mut self, terms: &[Term]) -> Made<Vec<Image<'a>>> {
+        terms.iter().map(|t| self.image(t)).collect()
+    }
+
+    /// A construct of the images of several terms.
+    fn from_terms(&mut self, at: At, terms: &[Term], write: impl FnOnce(Vec<Term>) -> Term + 'a) -> Made<Image<'a>> {
+        let images = self.images(terms)?;
+        let (linker, scope, mode) = (self.linker, self.scope, self.mode);
+        let ty = |i: usize| Ok(linker.image(mode, &linker.type_of(scope, &terms[i])?));
+        self.from_parts(at, images, ty, write)
+    }
+
+    /// One arm per rule, in the order of K Fig. 9.
+    fn image(&mut self, term: &Term) -> Made<Image<'a>> {
         with_stack(|| {
             let at = At(term.span);
-            if let Some(image) = constant_image(self, self.scope, term)? {
-                return Ok(image);
+            if let Some(ty) = self.activity.kept(self.linker, self.scope, term)? {
+                let kept = wrappers::lift(self.linker, at, self.mode.mode(), &ty, term.clone())?;
+                return Ok(Image::Value(kept));
             }
-            let kind = match &*term.kind {
+            match &*term.kind {
                 // D(x) = pure x
-                TermKind::Var(..) => return Ok(term.clone()),
+                TermKind::Var(..) => Ok(Image::Value(term.clone())),
                 // D(fun x -> e) = pure (fun x -> D(e))
-                TermKind::Lambda(l) => TermKind::Lambda(self.lambda(l)?),
+                TermKind::Lambda(l) => Ok(Image::Value(at.term(TermKind::Lambda(self.lambda(l)?)))),
                 // D(let x = e1 in e2) = do { x <- D(e1); D(e2) }
                 TermKind::Let { var, scheme, bound, body } => {
-                    let bound = self.value(bound)?;
-                    let ty = self.ty(&scheme.ty);
-                    self.lets.bind_var(var.clone(), ty, bound);
-                    return self.value(body);
+                    let (bound, body) = (self.image(bound)?, self.image(body)?);
+                    let (var, ty) = (var.clone(), self.ty(&scheme.ty));
+                    Ok(match (bound, body) {
+                        (Image::Value(bound), Image::Value(body)) => Image::Value(at.bind(&var, ty, bound, body)),
+                        (image, body) => {
+                            let rest = Box::new(move |state| body.at_state(at, state));
+                            Image::Computation(bind(self.mode, at, Part { image, var, ty }, rest))
+                        }
+                    })
                 }
                 // D(e1 e2) = do { f <- D(e1); x <- D(e2); f x }
                 TermKind::App(function, argument) => match lifted_again(self.mode, function) {
-                    Some(lift) => TermKind::App(at.global(lift), self.value(argument)?),
+                    Some(lift) => {
+                        let function = at.global(lift);
+                        self.from_terms(at, std::slice::from_ref(argument), move |mut args| {
+                            at.apps(function, args.drain(..))
+                        })
+                    }
                     None => {
-                        let ty = self.ty(&self.type_of(term)?);
-                        let pair = self.call(at, function, argument)?;
-                        return Ok(self.run(at, &ty, pair));
+                        let ty = self.type_of(function)?;
+                        let images = vec![self.image(function)?, self.image(argument)?];
+                        Ok(self.application(at, images, &ty))
                     }
                 },
                 // D(inl e) = do { x <- D(e); pure (inl x) }
-                TermKind::Construct { name, types, tag, args } => TermKind::Construct {
-                    name: self.linker.image_name(self.mode.mode(), name),
-                    types: self.tys(types),
-                    tag: *tag,
-                    args: self.values(args)?,
-                },
+                TermKind::Construct { name, types, tag, args } => {
+                    let (name, types, tag) = (self.linker.image_name(self.mode.mode(), name), self.tys(types), *tag);
+                    self.from_terms(at, args, move |args| at.term(TermKind::Construct { name, types, tag, args }))
+                }
                 // D(case e0 of inl x1 -> e1, inr x2 -> e2) = do { x <- D(e0); case x of inl x1 -> D(e1), inr x2 -> D(e2) }
                 TermKind::Case { scrutinee, arms, default } => {
-                    let scrutinee = self.value(scrutinee)?;
+                    let ty = self.type_of(scrutinee)?;
+                    let scrutinee = self.image(scrutinee)?;
                     let bodies: Vec<&Term> = arms.iter().map(|a| &a.body).chain(default).collect();
-                    return self.branches(at, term, &bodies, |translation, mut images| {
-                        let default = default.as_ref().and_then(|_| images.pop());
-                        let arms = arms.iter().zip(images).map(|(arm, body)| translation.arm(arm, body)).collect();
-                        at.case(scrutinee, arms, default)
-                    });
+                    let heads: Vec<_> = arms.iter().map(|arm| self.head(arm)).collect();
+                    let has_default = default.is_some();
+                    self.choice(at, scrutinee, &ty, &bodies, move |scrutinee, mut bodies| {
+                        let default = if has_default { bodies.pop() } else { None };
+                        let arm = |((tag, vars), body)| Arm { tag, vars, body };
+                        at.case(scrutinee, heads.into_iter().zip(bodies).map(arm).collect(), default)
+                    })
                 }
                 TermKind::If { condition, then, otherwise } => {
-                    let condition = primal(self, condition, &Type::Bool)?;
-                    return self.branches(at, term, &[then, otherwise], |_, mut images| {
-                        let (otherwise, then) = (images.pop(), images.pop());
+                    let condition = self.primal(condition, &Type::Bool)?;
+                    self.choice(at, condition, &Type::Bool, &[then, otherwise], move |condition, mut bodies| {
+                        let (otherwise, then) = (bodies.pop(), bodies.pop());
                         match (then, otherwise) {
                             (Some(then), Some(otherwise)) => at.if_(condition, then, otherwise),
                             _ => bug!("two branches became fewer"),
                         }
-                    });
+                    })
                 }
                 // D((e1, e2)) = do { x <- D(e1); y <- D(e2); pure (x, y) }
-                TermKind::Tuple(items) => TermKind::Tuple(self.values(items)?),
+                TermKind::Tuple(items) => self.from_terms(at, items, move |items| at.tuple(items)),
                 // D(fst e) = do { x <- D(e); pure (fst x) }
-                TermKind::Proj { index, term } => TermKind::Proj { index: *index, term: self.value(term)? },
-                // D(k) = pure k and D(r) = pure (r, Zero)
-                TermKind::Literal(literal) => match literal {
-                    Literal::Real(_) => return Ok(self.mode.constant(at, term.clone())),
-                    Literal::Int(_) | Literal::Bool(_) | Literal::String(_) | Literal::Unit => return Ok(term.clone()),
-                },
-                TermKind::Prim { prim, types, args, .. } => return self.prim(at, *prim, types, args),
-                // K section 7.5
-                TermKind::Global(global) => TermKind::Global(image_of_global(self.mode, self.linker, global)?),
-                TermKind::LetRec { bindings, body } => {
-                    self.recursive(bindings)?;
-                    return self.value(body);
+                TermKind::Proj { index, term } => {
+                    let index = *index;
+                    self.from_terms(at, std::slice::from_ref(term), move |mut terms| match terms.pop() {
+                        Some(term) => at.proj(term, index),
+                        None => bug!("a projection of nothing"),
+                    })
                 }
+                // D(k) = pure k and D(r) = pure (r, Zero)
+                TermKind::Literal(literal) => Ok(Image::Value(match literal {
+                    Literal::Real(_) => self.mode.constant(at, term.clone()),
+                    Literal::Int(_) | Literal::Bool(_) | Literal::String(_) | Literal::Unit => term.clone(),
+                })),
+                TermKind::Prim { prim, types, args, .. } => self.prim(at, *prim, types, args),
+                // K section 7.5
+                TermKind::Global(global) => {
+                    Ok(Image::Value(at.global(image_of_global(self.mode, self.linker, global)?)))
+                }
+                TermKind::LetRec { bindings, body } => self.recursive(at, bindings, body),
                 TermKind::ArrayLiteral { element, items } => {
-                    TermKind::ArrayLiteral { element: self.ty(element), items: self.values(items)? }
+                    let element = self.ty(element);
+                    self.from_terms(at, items, move |items| at.term(TermKind::ArrayLiteral { element, items }))
                 }
                 TermKind::Lift { under, mode, ty, term } => {
                     let under = std::iter::once(self.mode.mode()).chain(under.iter().copied()).collect();
-                    TermKind::Lift { under, mode: *mode, ty: ty.clone(), term: self.value(term)? }
+                    let (mode, ty) = (*mode, ty.clone());
+                    self.from_terms(at, std::slice::from_ref(term), move |mut terms| match terms.pop() {
+                        Some(term) => at.term(TermKind::Lift { under, mode, ty, term }),
+                        None => bug!("nothing to be lifted"),
+                    })
                 }
                 TermKind::Derive { op, .. } => bug!("{op:?} was not expanded before differentiation"),
-            };
-            Ok(at.term(kind))
-        })
-    }
-
-    /// A term at the end of a block, where a call stays a tail call.
-    fn computation(&mut self, term: &Term) -> Made<Tail> {
-        with_stack(|| {
-            let at = At(term.span);
-            if let Some(image) = constant_image(self, self.scope, term)? {
-                return Ok(Tail::Value(image));
-            }
-            match &*term.kind {
-                TermKind::App(function, argument) if lifted_again(self.mode, function).is_none() => {
-                    Ok(Tail::Pair(self.call(at, function, argument)?))
-                }
-                TermKind::Let { var, scheme, bound, body } => {
-                    let bound = self.value(bound)?;
-                    let ty = self.ty(&scheme.ty);
-                    self.lets.bind_var(var.clone(), ty, bound);
-                    self.computation(body)
-                }
-                TermKind::LetRec { bindings, body } => {
-                    self.recursive(bindings)?;
-                    self.computation(body)
-                }
-                TermKind::If { condition, then, otherwise } => {
-                    let condition = primal(self, condition, &Type::Bool)?;
-                    self.tails(at, &[then, otherwise], |_, mut images| {
-                        let (otherwise, then) = (images.pop(), images.pop());
-                        match (then, otherwise) {
-                            (Some(then), Some(otherwise)) => at.if_(condition, then, otherwise),
-                            _ => bug!("two branches became fewer"),
-                        }
-                    })
-                }
-                TermKind::Case { scrutinee, arms, default } => {
-                    let scrutinee = self.value(scrutinee)?;
-                    let bodies: Vec<&Term> = arms.iter().map(|a| &a.body).chain(default).collect();
-                    self.tails(at, &bodies, |translation, mut images| {
-                        let default = default.as_ref().and_then(|_| images.pop());
-                        let arms = arms.iter().zip(images).map(|(arm, body)| translation.arm(arm, body)).collect();
-                        at.case(scrutinee, arms, default)
-                    })
-                }
-                _ => Ok(Tail::Value(self.value(term)?)),
             }
         })
     }
 
-    /// An application, as a term of type `D(A) * DeltaState`.
-    fn call(&mut self, at: At, function: &Term, argument: &Term) -> Made<Term> {
-        let function = self.value(function)?;
-        let argument = self.value(argument)?;
-        Ok(at.apps(function, [argument, self.state.clone()]))
-    }
-
-    /// Branches at the end of a block: values if none of them binds anything, else computations.
-    fn tails(&mut self, at: At, bodies: &[&Term], join: impl FnOnce(&Self, Vec<Term>) -> Term) -> Made<Tail> {
-        let before = self.state.clone();
-        let mut blocks = Vec::new();
-        for body in bodies {
-            blocks.push(self.tail_block(before.clone(), body)?);
+    /// The application of the first image, a function of the given type, to the second.
+    fn application(&self, at: At, images: Vec<Image<'a>>, ty: &Type) -> Image<'a> {
+        if images.iter().all(|image| matches!(image, Image::Value(_))) {
+            let mut terms = values(images).into_iter();
+            return Image::Computation(Box::new(move |state| match (terms.next(), terms.next()) {
+                (Some(function), Some(argument)) => at.apps(function, [argument, state]),
+                _ => bug!("an application without its parts"),
+            }));
         }
-        let pure = |block: &TailBlock| match (&block.tail, &*before.kind) {
-            (Tail::Value(_), TermKind::Var(state, _)) => is_variable(&block.state, state),
-            _ => false,
-        };
-        if !blocks.iter().all(pure) {
-            let images = blocks.into_iter().map(|block| block.computation(at)).collect();
-            return Ok(Tail::Pair(join(self, images)));
-        }
-        let values = blocks.into_iter().map(|block| match block.tail {
-            Tail::Value(value) | Tail::Pair(value) => block.lets.wrap(at, value),
-        });
-        Ok(Tail::Value(join(self, values.collect())))
+        let types = [self.ty(ty), self.ty(&crate::typing::parameter_type(ty))];
+        let part = |(image, ty)| Part { image, var: Var::fresh("x"), ty };
+        let parts = images.into_iter().zip(types).map(part).collect();
+        Image::Computation(bind_all(self.mode, at, parts, move |vars, state| {
+            let mut terms = vars.into_iter();
+            match (terms.next(), terms.next()) {
+                (Some(function), Some(argument)) => at.apps(function, [argument, state]),
+                _ => bug!("an application without its parts"),
+            }
+        }))
     }
 
-    fn recursive(&mut self, bindings: &[(Var, gradus_core::Scheme, Term)]) -> Made<()> {
-        let mut images = Vec::new();
-        for (var, scheme, bound) in bindings {
-            let ty = self.ty(&scheme.ty);
-            images.push((var.clone(), ty, self.value(bound)?));
-        }
-        self.lets.bind_recursive(images);
-        Ok(())
+    /// The tag and the translated variables of an arm.
+    fn head(&self, arm: &Arm) -> (usize, Vec<(Var, Type)>) {
+        (arm.tag, arm.vars.iter().map(|(v, t)| (v.clone(), self.ty(t))).collect())
     }
 
-    fn arm(&self, arm: &Arm, body: Term) -> Arm {
-        let vars = arm.vars.iter().map(|(v, t)| (v.clone(), self.ty(t))).collect();
-        Arm { tag: arm.tag, vars, body }
-    }
-
-    /// Branches in the middle of a block: values if none of them binds anything, else computations.
-    fn branches(
+    /// A choice between branches: of values if none of them binds anything, else of computations.
+    fn choice(
         &mut self,
         at: At,
-        whole: &Term,
+        scrutinee: Image<'a>,
+        ty: &Type,
         bodies: &[&Term],
-        join: impl FnOnce(&Self, Vec<Term>) -> Term,
-    ) -> Made<Term> {
-        let before = self.state.clone();
-        let mut blocks = Vec::new();
-        for body in bodies {
-            blocks.push(self.block(before.clone(), body)?);
-        }
-        let pure = match &*before.kind {
-            TermKind::Var(state, _) => blocks.iter().all(|block| block.leaves(state)),
-            _ => false,
-        };
-        if pure {
-            let images = blocks.into_iter().map(|block| block.pure(at)).collect();
-            return Ok(join(self, images));
-        }
-        let images = blocks.into_iter().map(|block| block.computation(at)).collect();
-        let pair = join(self, images);
-        let ty = self.ty(&self.type_of(whole)?);
-        Ok(self.run(at, &ty, pair))
+        write: impl FnOnce(Term, Vec<Term>) -> Term + 'a,
+    ) -> Made<Image<'a>> {
+        let ty = self.ty(ty);
+        let images = bodies.iter().map(|body| self.image(body)).collect::<Made<Vec<_>>>()?;
+        let pure = images.iter().all(|image| matches!(image, Image::Value(_)));
+        Ok(match scrutinee {
+            Image::Value(scrutinee) if pure => Image::Value(write(scrutinee, values(images))),
+            Image::Value(scrutinee) => Image::Computation(Box::new(move |state: Term| {
+                write(scrutinee, images.into_iter().map(|image| image.at_state(at, state.clone())).collect())
+            })),
+            image => {
+                let var = Var::fresh("x");
+                let scrutinee = at.var(&var);
+                let rest = Box::new(move |state: Term| {
+                    write(scrutinee, images.into_iter().map(|image| image.at_state(at, state.clone())).collect())
+                });
+                Image::Computation(bind(self.mode, at, Part { image, var, ty }, rest))
+            }
+        })
     }
 
-    fn prim(&mut self, at: At, prim: Prim, types: &Arc<[Type]>, args: &[Term]) -> Made<Term> {
+    fn recursive(&mut self, at: At, bindings: &[(Var, Scheme, Term)], body: &Term) -> Made<Image<'a>> {
+        let mut images = Vec::new();
+        for (var, scheme, bound) in bindings {
+            match self.image(bound)? {
+                Image::Value(bound) => images.push((var.clone(), self.ty(&scheme.ty), bound)),
+                Image::Computation(_) => bug!("a recursive definition of what is no function"),
+            }
+        }
+        Ok(match self.image(body)? {
+            Image::Value(body) => Image::Value(at.letrec(images, body)),
+            body => Image::Computation(Box::new(move |state| at.letrec(images, body.at_state(at, state)))),
+        })
+    }
+
+    /// The value of `term : ty`, a data type, without derivatives; see [`crate::primal`].
+    fn primal(&mut self, term: &Term, ty: &Type) -> Made<Image<'a>> {
+        let at = At(term.span);
+        if self.activity.is_constant(term) {
+            return Ok(Image::Value(term.clone()));
+        }
+        if let TermKind::Prim { prim, types, args, .. } = &*term.kind {
+            match treatment(*prim) {
+                // The vector-space operations walk over their arguments anyway.
+                Treatment::Smooth | Treatment::Primal | Treatment::Polytypic(_) => {
+                    return self.of_primals(at, *prim, types, args);
+                }
+                Treatment::Structural
+                | Treatment::Build
+                | Treatment::Ifold
+                | Treatment::Iterate
+                | Treatment::StopGradient
+                | Treatment::Checkpoint => {}
+            }
+        }
+        let image = self.image(term)?;
+        if self.linker.contents(ty).is_leaf() {
+            return Ok(image);
+        }
+        let var = Var::fresh("x");
+        let of_var = wrappers::primal(self.linker, at, self.mode, ty, at.var(&var))?;
+        Ok(match image {
+            Image::Value(value) => Image::Value(wrappers::primal(self.linker, at, self.mode, ty, value)?),
+            image => {
+                let part = Part { image, var, ty: self.ty(ty) };
+                Image::Computation(bind(self.mode, at, part, Box::new(move |state| returning(at, of_var, &state))))
+            }
+        })
+    }
+
+    /// A primitive applied to the primal parts of its arguments.
+    fn of_primals(&mut self, at: At, prim: Prim, types: &Arc<[Type]>, args: &[Term]) -> Made<Image<'a>> {
+        if let Some((other, tag, equal)) = constructor_test(prim, args) {
+            let ty = self.type_of(other)?;
+            let image = self.image(other)?;
+            let arm = Arm { tag, vars: vec![], body: at.bool(equal) };
+            let write = move |mut terms: Vec<Term>| match terms.pop() {
+                Some(other) => at.case(other, vec![arm], Some(at.bool(!equal))),
+                None => bug!("a test of nothing"),
+            };
+            let ty = self.ty(&ty);
+            return self.from_parts(at, vec![image], move |_| Ok(ty.clone()), write);
+        }
+        let params = prim.info().params_at(types);
+        let mut images = Vec::new();
+        for i in order(prim, args.len()) {
+            images.push(self.primal(&args[i], &params[i])?);
+        }
+        let (types, count) = (types.clone(), args.len());
+        let ty = move |i: usize| Ok(params[order(prim, count)[i]].clone());
+        self.from_parts(at, images, ty, move |primals| watched_prim(at, prim, types, in_order(prim, primals)))
+    }
+
+    fn prim(&mut self, at: At, prim: Prim, types: &Arc<[Type]>, args: &[Term]) -> Made<Image<'a>> {
         match treatment(prim) {
             Treatment::Smooth => self.smooth(at, prim, args),
             // D(+_Z) = pure (fun (x, y) -> pure (x + y)), and N Fig. 4.9: D(sign r) = sign (fst D(r))
-            Treatment::Primal => of_primals(self, at, prim, types, args),
+            Treatment::Primal => self.of_primals(at, prim, types, args),
             // K section 10.2: D(index) = pure (fun x -> pure (index x))
-            Treatment::Structural => Ok(at.prim_at(prim, self.tys(types), self.values(args)?)),
+            Treatment::Structural => {
+                let types = self.tys(types);
+                self.from_terms(at, args, move |args| at.prim_at(prim, types, args))
+            }
             Treatment::Build => self.build(at, &one_type(types), args),
             Treatment::Ifold => self.ifold(at, &one_type(types), args),
             Treatment::Iterate => self.iterate(at, types, args),
-            Treatment::Polytypic(name) => {
-                let family = Global::Wrapper { name, modes: vec![], types: types.clone() };
-                let mut ty = self.linker.global_type(&family)?;
-                let mut function = at.global(image_of_global(self.mode, self.linker, &family)?);
-                for arg in self.values(args)? {
-                    ty = result_type(&ty);
-                    let pair = at.apps(function, [arg, self.state.clone()]);
-                    function = self.run(at, &self.ty(&ty), pair);
-                }
-                Ok(function)
-            }
+            Treatment::Polytypic(name) => self.polytypic(at, name, types, args),
             Treatment::StopGradient => {
                 let ty = one_type(types);
-                let scope = self.scope;
-                let value = stopped(self, scope, &args[0], &ty)?;
+                let (linker, mode, types) = (self.linker, self.mode.mode(), types.clone());
+                let image = match stopped(linker, self.mode, self.scope, &args[0])? {
+                    Some(value) => Image::Value(value),
+                    None => self.primal(&args[0], &ty)?,
+                };
                 // Still cut off from the modes outside.
-                let value = at.prim_at(prim, types.clone(), [value]);
-                wrappers::lift(self.linker, at, self.mode.mode(), &ty, value)
+                let cut = move |value| at.prim_at(prim, types, [value]);
+                let var = Var::fresh("x");
+                Ok(match image {
+                    Image::Value(value) => Image::Value(wrappers::lift(linker, at, mode, &ty, cut(value))?),
+                    image => {
+                        let lifted = wrappers::lift(linker, at, mode, &ty, cut(at.var(&var)))?;
+                        let rest = Box::new(move |state| returning(at, lifted, &state));
+                        Image::Computation(bind(self.mode, at, Part { image, var, ty }, rest))
+                    }
+                })
             }
             Treatment::Checkpoint => {
                 let [from, to] = &types[..] else { bug!("`checkpoint` at {types:?}") };
-                let function = self.value(&args[0])?;
-                let function = self.bind(at, "f", &self.ty(&Type::fun(from.clone(), to.clone())), function);
-                let argument = self.value(&args[1])?;
-                let argument = self.bind(at, "x", &self.ty(from), argument);
-                let pair = self.mode.checkpoint(self.linker, at, to, function, argument, self.state.clone());
-                Ok(self.run(at, &self.ty(to), pair))
+                let images = self.images(args)?;
+                let tys = [self.ty(&Type::fun(from.clone(), to.clone())), self.ty(from)];
+                let parts = self.parts(images, |i| Ok(tys[i].clone()))?;
+                let (linker, mode, to) = (self.linker, self.mode, to.clone());
+                Ok(Image::Computation(bind_all(mode, at, parts, move |vars, state| {
+                    let mut vars = vars.into_iter();
+                    match (vars.next(), vars.next()) {
+                        (Some(f), Some(x)) => mode.checkpoint(linker, at, &to, f, x, state),
+                        _ => bug!("`checkpoint` without its parts"),
+                    }
+                })))
             }
         }
     }
 
     /// K Fig. 14: D(f) = fun (x1, u1) .. (xn, un) -> do { u <- record f; pure (f x1 .. xn, u) }
-    fn smooth(&mut self, at: At, prim: Prim, args: &[Term]) -> Made<Term> {
-        let info = prim.info();
-        let mut recorded = Vec::new();
-        for (arg, ty) in args.iter().zip(&info.params) {
-            if *ty != Type::Real || self.activity.is_constant(arg) {
-                let value = primal(self, arg, ty)?;
-                recorded.push(Recorded::Constant { primal: self.bind(at, "x", ty, value), ty: ty.clone() });
-            } else {
-                let (x, beside) = match self.value(arg)? {
-                    // The pair that an operation just made need not be made.
-                    dual if matches!(&*dual.kind, TermKind::Tuple(_)) => match &*dual.kind {
-                        TermKind::Tuple(parts) => (parts[0].clone(), parts[1].clone()),
-                        _ => bug!("a tuple is no tuple"),
-                    },
-                    dual => {
-                        let dual = self.bind(at, "d", &self.mode.real(), dual);
-                        (at.proj(dual.clone(), 0), at.proj(dual, 1))
-                    }
-                };
-                recorded.push(Recorded::Active { primal: self.bind(at, "x", &Type::Real, x), beside });
+    fn smooth(&mut self, at: At, prim: Prim, args: &[Term]) -> Made<Image<'a>> {
+        let params = &prim.info().params;
+        let is_real = |i: usize| params[i] == Type::Real;
+        let constant: Vec<bool> = args.iter().map(|arg| self.activity.is_constant(arg)).collect();
+        let order = order(prim, args.len());
+        let mode = self.mode;
+        if !order.iter().any(|&i| is_real(i) && !constant[i]) {
+            let mut images = Vec::new();
+            for &i in &order {
+                images.push(self.primal(&args[i], &params[i])?);
             }
+            let ty = |i: usize| Ok(params[order[i]].clone());
+            return self.from_parts(at, images, ty, move |primals| {
+                mode.constant(at, watched_prim(at, prim, [], in_order(prim, primals)))
+            });
         }
-        let primals = recorded.iter().map(|arg| arg.primal().clone()).collect();
-        let value = self.bind(at, "y", &Type::Real, watched_prim(at, prim, [], primals));
-        if !recorded.iter().any(|arg| matches!(arg, Recorded::Active { .. })) {
-            return Ok(self.mode.constant(at, value));
+        let mut parts = Vec::new();
+        for &i in &order {
+            let (image, ty) = match is_real(i) {
+                true => (self.image(&args[i])?, mode.real()),
+                false => (self.primal(&args[i], &params[i])?, params[i].clone()),
+            };
+            parts.push(Part { image, var: Var::fresh("d"), ty });
         }
-        let id = self.bind(at, "id", &Type::Int, at.proj(self.state.clone(), 0));
-        let (beside, state) = self.mode.record(at, prim, &recorded, id, self.state.clone());
-        self.state = self.bind(at, "s", &self.mode.state(), state);
-        Ok(at.tuple([value, beside]))
+        let kinds: Vec<(bool, bool)> = order.iter().map(|&i| (is_real(i), constant[i])).collect();
+        Ok(Image::Computation(bind_all(mode, at, parts, move |vars, state| {
+            let recorded = vars.into_iter().zip(kinds).map(|(var, (is_real, constant))| match (is_real, constant) {
+                (false, _) => Recorded::Whole { primal: var },
+                (true, true) => Recorded::Constant { primal: at.proj(var.clone(), 0), beside: at.proj(var, 1) },
+                (true, false) => Recorded::Active { primal: at.proj(var.clone(), 0), beside: at.proj(var, 1) },
+            });
+            let recorded = in_order(prim, recorded.collect());
+            let primals = recorded.iter().map(|arg| arg.primal().clone()).collect();
+            let y = Var::fresh("y");
+            let (beside, after) = mode.record(at, prim, &recorded, at.proj(state.clone(), 0), state);
+            let pair = at.tuple([at.tuple([at.var(&y), beside]), after]);
+            at.bind(&y, Type::Real, watched_prim(at, prim, [], primals), pair)
+        })))
     }
 
     /// K section 10.2: D(build) = fun x -> sequence (build x)
-    fn build(&mut self, at: At, element: &Type, args: &[Term]) -> Made<Term> {
-        let size = self.value(&args[0])?;
-        let size = self.bind(at, "n", &Type::Int, size);
+    fn build(&mut self, at: At, element: &Type, args: &[Term]) -> Made<Image<'a>> {
         let image = self.ty(element);
-        let item = match &*args[1].kind {
-            TermKind::Lambda(l) => {
-                let state = Var::fresh("s");
-                let block = self.block(at.var(&state), &l.body)?;
-                let pure = block.leaves(&state);
-                let body = match pure {
-                    true => block.pure(at),
-                    false => at.lambda(&state, self.mode.state(), block.computation(at)),
+        let size = self.image(&args[0])?;
+        let TermKind::Lambda(l) = &*args[1].kind else { bug!("a function of `build` that is not written as one") };
+        let param = l.param.clone();
+        let item = match self.image(&l.body)? {
+            Image::Value(body) => {
+                let item = at.lambda(&param, Type::Int, body);
+                let write = move |mut sizes: Vec<Term>| match sizes.pop() {
+                    Some(size) => at.prim_at(Prim::Build, [image], [size, item]),
+                    None => bug!("`build` without a size"),
                 };
-                let item = at.lambda(&l.param, Type::Int, body);
-                if pure {
-                    return Ok(at.prim_at(Prim::Build, [image], [size, item]));
-                }
-                item
+                return self.from_parts(at, vec![size], |_| Ok(Type::Int), write);
             }
-            _ => self.value(&args[1])?,
+            item => item,
         };
-        let item = self.bind(at, "f", &self.mode.arrow(Type::Int, image.clone()), item);
-        let state = self.state.clone();
-        let pair = build_with_state(at, &image, &self.mode.state(), size, state, |i, s| at.apps(item.clone(), [i, s]));
-        Ok(self.run(at, &Type::array(image), pair))
+        let mode = self.mode;
+        let parts = vec![Part { image: size, var: Var::fresh("n"), ty: Type::Int }];
+        Ok(Image::Computation(bind_all(mode, at, parts, move |mut sizes, state| {
+            let Some(size) = sizes.pop() else { bug!("`build` without a size") };
+            let (f, s) = (Var::fresh("f"), Var::fresh("s"));
+            let item = at.lambda(&s, mode.state(), item.at_state(at, at.var(&s)));
+            let item = at.lambda(&param, Type::Int, item);
+            let call = |i, s| at.apps(at.var(&f), [i, s]);
+            let built = build_with_state(at, &image, &mode.state(), size, state, call);
+            at.bind(&f, mode.arrow(Type::Int, image), item, built)
+        })))
     }
 
     /// C Fig. 8, `nrec`, with the state beside the accumulator.
-    fn ifold(&mut self, at: At, state: &Type, args: &[Term]) -> Made<Term> {
-        let count = self.value(&args[0])?;
-        let image = self.ty(state);
-        let step_type = self.ty(&Type::fun(state.clone(), state.clone()));
-        let step = self.value(&args[1])?;
-        let step = self.bind(at, "f", &self.mode.arrow(Type::Int, step_type.clone()), step);
-        let initial = self.value(&args[2])?;
-        let pair_type = with_state(self.mode, image.clone());
-        let start = at.tuple([initial, self.state.clone()]);
-        let pair = ifold(at, &pair_type, count, start, |i, pair| {
-            let first = at.apps(step, [i, at.proj(pair.clone(), 1)]);
-            bind(at, "r", &with_state(self.mode, step_type), first, |r| {
-                at.apps(at.proj(r.clone(), 0), [at.proj(pair, 0), at.proj(r, 1)])
-            })
-        });
-        Ok(self.run(at, &image, pair))
+    fn ifold(&mut self, at: At, accumulator: &Type, args: &[Term]) -> Made<Image<'a>> {
+        let two = match &*args[1].kind {
+            TermKind::Lambda(index) => match &*index.body.kind {
+                TermKind::Lambda(step) => Some((index, step)),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some((index, step)) = two else { bug!("a step of `ifold` that is not written as a function of two") };
+        let (index, so_far) = (index.param.clone(), step.param.clone());
+        let images = vec![self.image(&args[0])?, self.image(&args[2])?];
+        let body = self.image(&step.body)?;
+        let ty = self.ty(accumulator);
+        let types = [Type::Int, ty.clone()];
+        let parts = self.parts(images, |i| Ok(types[i].clone()))?;
+        let mode = self.mode;
+        Ok(Image::Computation(bind_all(mode, at, parts, move |vars, state| {
+            let mut vars = vars.into_iter();
+            let (Some(count), Some(initial)) = (vars.next(), vars.next()) else { bug!("`ifold` without its parts") };
+            let (pair, s) = (Var::fresh("p"), Var::fresh("s"));
+            let pair_type = with_state(mode, ty.clone());
+            let body = at.bind(&s, mode.state(), at.proj(at.var(&pair), 1), body.at_state(at, at.var(&s)));
+            let body = at.bind(&so_far, ty, at.proj(at.var(&pair), 0), body);
+            let step = at.lambdas(&[(index, Type::Int), (pair, pair_type.clone())], body);
+            at.prim_at(Prim::Ifold, [pair_type], [count, step, at.tuple([initial, state])])
+        })))
     }
 
     /// N Fig. 4.9: D(iterate t from x = r) = iterate D(t) from x = D(r), as the recursion that it stands for, which hands on the state.
-    fn iterate(&mut self, at: At, types: &[Type], args: &[Term]) -> Made<Term> {
+    fn iterate(&mut self, at: At, types: &[Type], args: &[Term]) -> Made<Image<'a>> {
         let [from, to] = types else { bug!("`iterate` at {types:?}") };
+        let ty = Type::fun(from.clone(), to.clone());
         let (from, to) = (self.ty(from), self.ty(to));
         let either = Type::either(from.clone(), to.clone());
-        let step = self.value(&args[0])?;
-        let step = self.bind(at, "f", &self.mode.arrow(from.clone(), either.clone()), step);
-        let initial = self.value(&args[1])?;
-        let params = [("x", from.clone()), ("s", self.mode.state())];
-        let turn = |again: Term, params: &[Term]| {
-            bind(at, "r", &with_state(self.mode, either), at.apps(step, params.to_vec()), |r| {
-                let state = at.proj(r.clone(), 1);
-                let (next, done) = (Var::fresh("x"), Var::fresh("y"));
-                let arms = vec![
-                    Arm { tag: 0, body: at.apps(again, [at.var(&next), state.clone()]), vars: vec![(next, from)] },
-                    Arm { tag: 1, body: at.tuple([at.var(&done), state]), vars: vec![(done, to.clone())] },
-                ];
-                at.case(at.proj(r, 0), arms, None)
-            })
-        };
-        let start = [initial, self.state.clone()];
-        let pair =
-            letrec(at, "again", &params, &with_state(self.mode, to.clone()), turn, |again| at.apps(again, start));
-        Ok(self.run(at, &to, pair))
+        let mode = self.mode;
+        let step =
+            Part { image: self.image(&args[0])?, var: Var::fresh("f"), ty: mode.arrow(from.clone(), either.clone()) };
+        let f = at.var(&step.var);
+        let again = Var::fresh("again");
+        let images = vec![Image::Value(at.var(&again)), self.image(&args[1])?];
+        let start = self.application(at, images, &ty);
+        let result = with_state(mode, to.clone());
+        let rest = Box::new(move |state| {
+            let (x, s, next, done) = (Var::fresh("x"), Var::fresh("s"), Var::fresh("x"), Var::fresh("y"));
+            let (r, v, after) = (Var::fresh("r"), Var::fresh("v"), Var::fresh("s"));
+            let arms = vec![
+                Arm {
+                    tag: 0,
+                    body: at.apps(at.var(&again), [at.var(&next), at.var(&after)]),
+                    vars: vec![(next, from.clone())],
+                },
+                Arm { tag: 1, body: at.tuple([at.var(&done), at.var(&after)]), vars: vec![(done, to)] },
+            ];
+            let turn = at.bind(&after, mode.state(), at.proj(at.var(&r), 1), at.case(at.var(&v), arms, None));
+            let turn = at.bind(&v, either.clone(), at.proj(at.var(&r), 0), turn);
+            let turn = at.bind(&r, with_state(mode, either), at.apps(f, [at.var(&x), at.var(&s)]), turn);
+            let params = [(x, from.clone()), (s, mode.state())];
+            let ty = Type::funs([from, mode.state()], result);
+            at.letrec(vec![(again, ty, at.lambdas(&params, turn))], start.at_state(at, state))
+        });
+        Ok(Image::Computation(bind(mode, at, step, rest)))
     }
+
+    /// A function of the family, applied to one argument after the other.
+    fn polytypic(&mut self, at: At, name: &'static str, types: &Arc<[Type]>, args: &[Term]) -> Made<Image<'a>> {
+        let family = Global::Wrapper { name, modes: vec![], types: types.clone() };
+        let mut ty = self.linker.global_type(&family)?;
+        let mut image = Image::Value(at.global(image_of_global(self.mode, self.linker, &family)?));
+        for arg in args {
+            let images = vec![image, self.image(arg)?];
+            image = self.application(at, images, &ty);
+            ty = result_type(&ty);
+        }
+        Ok(image)
+    }
+}
+
+fn values(images: Vec<Image>) -> Vec<Term> {
+    let value = |image| match image {
+        Image::Value(value) => value,
+        Image::Computation(_) => bug!("a computation among values"),
+    };
+    images.into_iter().map(value).collect()
+}
+
+/// In which order the arguments of a primitive are evaluated: `polygamma` has its integer first, and no integer binds anything there.
+fn order(prim: Prim, count: usize) -> Vec<usize> {
+    match prim {
+        Prim::Polygamma => (0..count).rev().collect(),
+        _ => (0..count).collect(),
+    }
+}
+
+/// The arguments as the primitive takes them.
+fn in_order<T>(prim: Prim, mut args: Vec<T>) -> Vec<T> {
+    if prim == Prim::Polygamma {
+        args.reverse();
+    }
+    args
 }

@@ -53,7 +53,7 @@ impl Stateful for Trace {
             .iter()
             .map(|arg| match arg {
                 Recorded::Active { beside, .. } => beside.clone(),
-                Recorded::Constant { primal, ty: Type::Int } => term::whole(at, primal.clone()),
+                Recorded::Whole { primal } => term::whole(at, primal.clone()),
                 Recorded::Constant { primal, .. } => term::constant(at, primal.clone()),
             })
             .collect();
