@@ -4,6 +4,7 @@
    The target is the language itself: Delta is a tree type, M a is S -> a * S, and [mpure], [mbind], [deltaLet] write terms of it, so
    [monadic] can be applied to its own output.  Each equation of Fig. 9 is one arm of [BT].  Where the figure is
    silent (loops, arrays, folds) the state is threaded through the loop.  What binds nothing is translated to a value, without the state: [MT] returns it.
+   Functions of the state are applied where they are written ([applied]): the text is that of crates/derive/src/monadic, word for word.
 
    Why it is correct.  As in Macro.v a map from U is related to one transformed value, now in a *world*: the tape of
    bindings made so far.  A Delta of size one stands for a real, given the tangents of all identifiers; running a
@@ -1144,7 +1145,6 @@ Proof. intros C L f v H. exact H. Qed.
 (* what an image does: a value is there within its steps and s more, a computation within sz more *)
 Definition EG (s sz : nat) {G A a} (P : tape -> (U -> A) -> den R a -> Prop) (C : tape) (F : U -> M A) (i : tm G a + tm G (TM a)) (g : env R G) : Prop :=
   match i with inl e => Es U u0 Kp s (P C) F (evR e g) | inr m => EKs sz 0 P C F (run m g) end.
-Definition run_image {G a} (i : tm G a + tm G (TM a)) : tm G (TM a) := match i with inl e => mpure e | inr m => m end.
 Definition EI (t : ty) (G : list ty) (C : tape) (F : U -> M (den R t)) (i : image G t) (g : env R (map MD G)) : Prop := EG 0 0 (VK t) C F i g.
 Arguments EI : clear implicits.
 Definition EP (t : ty) : forall G, tape -> (U -> M (den R t)) -> valued G t -> env R (map MD G) -> Prop :=
@@ -1152,13 +1152,6 @@ Definition EP (t : ty) : forall G, tape -> (U -> M (den R t)) -> valued G t -> e
   | TR => fun G C F i g => @EG 1 32 (map MD G) R TR RealP C F i g
   | _ => fun _ _ _ _ _ => True
   end.
-Lemma EG_run : forall s sz G A a (P : tape -> (U -> A) -> den R a -> Prop) C F (i : tm G a + tm G (TM a)) g, s <= 1 -> sz <= 32 ->
-  EG s sz P C F i g -> EKs 32 0 P C F (run (run_image i) g).
-Proof.
-  intros s sz G A a P C F [e|m] g Hs Hz H; simpl in *; [|eapply EK_more; [exact Hz|exact H]].
-  apply EK_pure. intros a0 n0 H0. destruct (H _ _ H0) as (f & v & n & L & E1 & HP & B). exists f, v, n.
-  split; [exact L|split; [exact E1|split; [exact HP|unfold KM, Kp in *; lia]]].
-Qed.
 Lemma EG_weak : forall G A a (P : tape -> (U -> A) -> den R a -> Prop) C F (i : tm G a + tm G (TM a)) g, EG 0 0 P C F i g -> EG 1 32 P C F i g.
 Proof.
   intros G A a P C F [e|m] g H; simpl in *; [|eapply EK_more; [|exact H]; lia].

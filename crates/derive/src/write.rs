@@ -122,8 +122,12 @@ impl Lets {
             return bound;
         }
         let var = Var::fresh(name);
-        self.0.push((var.clone(), ty.clone(), bound));
+        self.bind_var(var.clone(), ty.clone(), bound);
         at.var(&var)
+    }
+
+    pub fn bind_var(&mut self, var: Var, ty: Type, bound: Term) {
+        self.0.push((var, ty, bound));
     }
 
     pub fn wrap(self, at: At, body: Term) -> Term {

@@ -8,11 +8,13 @@ use crate::types::{ty, Outside};
 use crate::values::{same, write};
 use crate::wire::Sexp;
 use gradus_core::proved::contents;
-use gradus_core::{Definitions, Global, Lambda, Mode, Program, Term, TermKind, Type};
+use gradus_core::{Definition, Definitions, Global, Lambda, Mode, Program, Term, TermKind, Type, TypeDecl, TypeName};
 use gradus_derive::{Linker, Settings};
 use gradus_generate::{Data, Generated};
 use gradus_reference::{Kinks, Machine, Options, RuntimeError};
-use rustc_hash::FxHashSet;
+use gradus_source::Diagnostic;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Enough for random programs.
@@ -159,13 +161,17 @@ fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
     context.push(')');
     // Their derivatives are lifted here, computed there: both texts are compared with them as variables.
     let lifted = lifted(&linker, &values)?;
-    let kept = match lifted.is_empty() {
-        true => Default::default(),
-        false => kept(&linker, &subject.function)?,
+    let open = |definitions: &dyn Definitions| -> Result<String, Outside> {
+        let kept = match lifted.is_empty() {
+            true => Default::default(),
+            false => kept(&linker, definitions, &subject.function)?,
+        };
+        let source = lambda_of(definitions, &subject.function)?;
+        let parameter = Some((source.param.clone(), source.ty.clone()));
+        let mut text = String::new();
+        Translator::open(definitions, parameter, &lifted, kept, &source.body)?.write(&mut text);
+        Ok(text)
     };
-    let mut open = String::new();
-    let parameter = Some((source.param.clone(), source.ty.clone()));
-    Translator::open(&linker, parameter, &lifted, kept, &source.body)?.write(&mut open);
     let mut around = String::new();
     for of in std::iter::once(&source.ty).chain(lifted.iter().map(|(_, of)| of)) {
         ty(&linker, of)?.write(&mut around);
@@ -173,7 +179,7 @@ fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
     }
     let derived = |mode| Global::Derived { mode, of: Arc::new(subject.function.clone()) };
     let tangent = Tangent::new(&linker, derived(Mode::Forward), &*lambda_of(&linker, &derived(Mode::Forward))?)?;
-    let agree = |name: &str, mode| -> Result<String, Outside> {
+    let agree = |name: &str, mode, open: String| -> Result<String, Outside> {
         let mut images = Vec::new();
         for (value, _) in &lifted {
             let image = Global::Derived { mode, of: Arc::new(value.clone()) };
@@ -186,7 +192,9 @@ fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
         Translator::open(&linker, parameter, &images, Default::default(), &lambda.body)?.write(&mut ours);
         Ok(format!("(agree {name} ({around}) {open} {ours})"))
     };
-    let mut lines = vec![agree(MODES[0], Mode::Forward)?, agree(MODES[1], Mode::Monadic)?];
+    let named = Named { linker: &linker, known: RefCell::default() };
+    let mut lines =
+        vec![agree(MODES[0], Mode::Forward, open(&linker)?)?, agree(MODES[1], Mode::Monadic, open(&named)?)?];
     let mut taped = String::new();
     Translator::body(&linker, &*lambda_of(&linker, &derived(Mode::Monadic))?, &[])?.write(&mut taped);
     for point in &subject.points {
@@ -214,11 +222,43 @@ fn lifted(linker: &Linker, values: &[Global]) -> Result<Vec<(Global, Type)>, Out
     Ok(lifted)
 }
 
+/// The texts that monadic derivatives are made from.
+struct Named<'a> {
+    linker: &'a Linker,
+    known: RefCell<FxHashMap<Global, Arc<Definition>>>,
+}
+
+impl Definitions for Named<'_> {
+    fn definition(&self, global: &Global) -> Result<Arc<Definition>, Box<Diagnostic>> {
+        if let Some(known) = self.known.borrow().get(global) {
+            return Ok(known.clone());
+        }
+        let definition = self.linker.definition(global)?;
+        let named = match definition.term.as_ref().map(|term| (&*term.kind, term.span)) {
+            Some((TermKind::Lambda(lambda), span)) => {
+                let term = Term::new(TermKind::Lambda(self.linker.named_parts(lambda)?), span);
+                Arc::new(Definition { global: global.clone(), ty: definition.ty.clone(), term: Some(term) })
+            }
+            _ => definition,
+        };
+        self.known.borrow_mut().insert(global.clone(), named.clone());
+        Ok(named)
+    }
+
+    fn type_decl(&self, name: &TypeName) -> Result<Arc<TypeDecl>, Box<Diagnostic>> {
+        Definitions::type_decl(self.linker, name)
+    }
+
+    fn differentiate(&self, lambda: &Arc<Lambda>, mode: Mode) -> Result<Arc<Lambda>, Box<Diagnostic>> {
+        self.linker.differentiate(lambda, mode)
+    }
+}
+
 /// The parts of a function, and of those that it calls, that keep their text.
-fn kept(linker: &Linker, function: &Global) -> Result<FxHashSet<usize>, Outside> {
+fn kept(linker: &Linker, definitions: &dyn Definitions, function: &Global) -> Result<FxHashSet<usize>, Outside> {
     let mut kept = FxHashSet::default();
     for global in contents(linker, function)?.reached {
-        if let Ok(lambda) = lambda_of(linker, &global) {
+        if let Ok(lambda) = lambda_of(definitions, &global) {
             kept.extend(linker.kept_parts(&lambda)?);
         }
     }

@@ -12,12 +12,17 @@ use crate::{Linker, Made};
 use gradus_core::build::At;
 use gradus_core::traverse::{map_children, with_stack};
 use gradus_core::{Lambda, Prim, Term, TermKind, Type, Var};
-use gradus_source::bug;
+use gradus_source::{bug, Diagnostic};
 use std::sync::Arc;
 
 impl Linker {
+    /// The text of a function that its derivative in a mode with a state is made from.
+    pub fn named_parts(&self, lambda: &Arc<Lambda>) -> Result<Arc<Lambda>, Box<Diagnostic>> {
+        Ok(self.named(lambda)?)
+    }
+
     /// A function with names as above; its scope is noted.
-    pub fn named(&self, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
+    pub(crate) fn named(&self, lambda: &Arc<Lambda>) -> Made<Arc<Lambda>> {
         let scope = self.scope(lambda);
         let term = Term::new(TermKind::Lambda(lambda.clone()), lambda.body.span);
         let named = Naming { linker: self, scope: &scope }.term(&term)?;

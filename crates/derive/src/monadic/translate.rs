@@ -79,7 +79,7 @@ impl<'a> Translation<'a> {
     }
 
     /// What is computed from the results of several terms: a value if they are values.
-    fn from_parts(
+    fn of_images(
         &mut self,
         at: At,
         images: Vec<Image<'a>>,
@@ -103,11 +103,11 @@ impl<'a> Translation<'a> {
     }
 
     /// A construct of the images of several terms.
-    fn from_terms(&mut self, at: At, terms: &[Term], write: impl FnOnce(Vec<Term>) -> Term + 'a) -> Made<Image<'a>> {
+    fn of_terms(&mut self, at: At, terms: &[Term], write: impl FnOnce(Vec<Term>) -> Term + 'a) -> Made<Image<'a>> {
         let images = self.images(terms)?;
         let (linker, scope, mode) = (self.linker, self.scope, self.mode);
         let ty = |i: usize| Ok(linker.image(mode, &linker.type_of(scope, &terms[i])?));
-        self.from_parts(at, images, ty, write)
+        self.of_images(at, images, ty, write)
     }
 
     /// One arm per rule, in the order of K Fig. 9.
@@ -139,7 +139,7 @@ impl<'a> Translation<'a> {
                 TermKind::App(function, argument) => match lifted_again(self.mode, function) {
                     Some(lift) => {
                         let function = at.global(lift);
-                        self.from_terms(at, std::slice::from_ref(argument), move |mut args| {
+                        self.of_terms(at, std::slice::from_ref(argument), move |mut args| {
                             at.apps(function, args.drain(..))
                         })
                     }
@@ -152,7 +152,7 @@ impl<'a> Translation<'a> {
                 // D(inl e) = do { x <- D(e); pure (inl x) }
                 TermKind::Construct { name, types, tag, args } => {
                     let (name, types, tag) = (self.linker.image_name(self.mode.mode(), name), self.tys(types), *tag);
-                    self.from_terms(at, args, move |args| at.term(TermKind::Construct { name, types, tag, args }))
+                    self.of_terms(at, args, move |args| at.term(TermKind::Construct { name, types, tag, args }))
                 }
                 // D(case e0 of inl x1 -> e1, inr x2 -> e2) = do { x <- D(e0); case x of inl x1 -> D(e1), inr x2 -> D(e2) }
                 TermKind::Case { scrutinee, arms, default } => {
@@ -178,11 +178,11 @@ impl<'a> Translation<'a> {
                     })
                 }
                 // D((e1, e2)) = do { x <- D(e1); y <- D(e2); pure (x, y) }
-                TermKind::Tuple(items) => self.from_terms(at, items, move |items| at.tuple(items)),
+                TermKind::Tuple(items) => self.of_terms(at, items, move |items| at.tuple(items)),
                 // D(fst e) = do { x <- D(e); pure (fst x) }
                 TermKind::Proj { index, term } => {
                     let index = *index;
-                    self.from_terms(at, std::slice::from_ref(term), move |mut terms| match terms.pop() {
+                    self.of_terms(at, std::slice::from_ref(term), move |mut terms| match terms.pop() {
                         Some(term) => at.proj(term, index),
                         None => bug!("a projection of nothing"),
                     })
@@ -200,12 +200,12 @@ impl<'a> Translation<'a> {
                 TermKind::LetRec { bindings, body } => self.recursive(at, bindings, body),
                 TermKind::ArrayLiteral { element, items } => {
                     let element = self.ty(element);
-                    self.from_terms(at, items, move |items| at.term(TermKind::ArrayLiteral { element, items }))
+                    self.of_terms(at, items, move |items| at.term(TermKind::ArrayLiteral { element, items }))
                 }
                 TermKind::Lift { under, mode, ty, term } => {
                     let under = std::iter::once(self.mode.mode()).chain(under.iter().copied()).collect();
                     let (mode, ty) = (*mode, ty.clone());
-                    self.from_terms(at, std::slice::from_ref(term), move |mut terms| match terms.pop() {
+                    self.of_terms(at, std::slice::from_ref(term), move |mut terms| match terms.pop() {
                         Some(term) => at.term(TermKind::Lift { under, mode, ty, term }),
                         None => bug!("nothing to be lifted"),
                     })
@@ -329,7 +329,7 @@ impl<'a> Translation<'a> {
                 None => bug!("a test of nothing"),
             };
             let ty = self.ty(&ty);
-            return self.from_parts(at, vec![image], move |_| Ok(ty.clone()), write);
+            return self.of_images(at, vec![image], move |_| Ok(ty.clone()), write);
         }
         let params = prim.info().params_at(types);
         let mut images = Vec::new();
@@ -338,7 +338,7 @@ impl<'a> Translation<'a> {
         }
         let (types, count) = (types.clone(), args.len());
         let ty = move |i: usize| Ok(params[order(prim, count)[i]].clone());
-        self.from_parts(at, images, ty, move |primals| watched_prim(at, prim, types, in_order(prim, primals)))
+        self.of_images(at, images, ty, move |primals| watched_prim(at, prim, types, in_order(prim, primals)))
     }
 
     fn prim(&mut self, at: At, prim: Prim, types: &Arc<[Type]>, args: &[Term]) -> Made<Image<'a>> {
@@ -349,7 +349,7 @@ impl<'a> Translation<'a> {
             // K section 10.2: D(index) = pure (fun x -> pure (index x))
             Treatment::Structural => {
                 let types = self.tys(types);
-                self.from_terms(at, args, move |args| at.prim_at(prim, types, args))
+                self.of_terms(at, args, move |args| at.prim_at(prim, types, args))
             }
             Treatment::Build => self.build(at, &one_type(types), args),
             Treatment::Ifold => self.ifold(at, &one_type(types), args),
@@ -404,7 +404,7 @@ impl<'a> Translation<'a> {
                 images.push(self.primal(&args[i], &params[i])?);
             }
             let ty = |i: usize| Ok(params[order[i]].clone());
-            return self.from_parts(at, images, ty, move |primals| {
+            return self.of_images(at, images, ty, move |primals| {
                 mode.constant(at, watched_prim(at, prim, [], in_order(prim, primals)))
             });
         }
@@ -445,7 +445,7 @@ impl<'a> Translation<'a> {
                     Some(size) => at.prim_at(Prim::Build, [image], [size, item]),
                     None => bug!("`build` without a size"),
                 };
-                return self.from_parts(at, vec![size], |_| Ok(Type::Int), write);
+                return self.of_images(at, vec![size], |_| Ok(Type::Int), write);
             }
             item => item,
         };

@@ -133,9 +133,9 @@ impl Translator<'_> {
                 let step = self.wire(step)?;
                 let f = self.scope.len();
                 let rest = self.under([None], |t| {
-                    let start = t.wire(start)?;
                     let f = t.under([None, None], |t| Ok(t.index(f)))?;
-                    Ok(Wire::op("app", [Wire::Fix(from, to, body(f)), start]))
+                    let start = t.under([None], |t| Ok(Wire::op("app", [Wire::Var(0), t.wire(start)?])))?;
+                    Ok(Wire::bind(Wire::Fix(from, to, body(f)), start))
                 })?;
                 Ok(Wire::bind(step, rest))
             }
