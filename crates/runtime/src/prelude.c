@@ -59,6 +59,7 @@ typedef struct {
   char *tape, *tape_at, *tape_end;
   int64_t tape_room;
   int64_t used;       /* bytes of the blocks that are linked, and of the chunks */
+  int64_t memory;     /* how many that may be: of the limits, which are further away */
   int64_t fuel, rest; /* steps until the next look at the limits, and after that */
   gr_shared *shared;  /* while it runs chunks of a loop together with other threads */
   int64_t given;      /* then: what `fuel` was when it was last taken from the shared steps */
@@ -87,6 +88,7 @@ static void gr_start(jmp_buf *failure, void *frame) {
   gr_self.failure = failure;
   gr_self.stack_end = (char *)frame - gr_limits.stack;
   gr_self.used = 0;
+  gr_self.memory = gr_limits.memory;
   gr_self.tape_at = gr_self.tape_end = gr_self.tape;
   gr_self.fuel = gr_limits.steps < 1 << 20 ? gr_limits.steps : 1 << 20;
   gr_self.rest = gr_limits.steps - gr_self.fuel;
@@ -151,30 +153,35 @@ static uint64_t gr_class_bytes(int64_t c) {
 /* Counts bytes, against the limit if they become more. */
 static inline void gr_charge(gr_thread *self, int64_t bytes, int place) {
   int64_t used = self->used + bytes;
-  if (GR_RARE(self->shared && gr_limits.memory != INT64_MAX)) {
+  if (GR_RARE(self->shared && self->memory != INT64_MAX)) {
     used = __atomic_add_fetch(&self->shared->used, bytes, __ATOMIC_RELAXED);
-    if (bytes > 0 && used > gr_limits.memory) __atomic_sub_fetch(&self->shared->used, bytes, __ATOMIC_RELAXED);
+    if (bytes > 0 && used > self->memory) __atomic_sub_fetch(&self->shared->used, bytes, __ATOMIC_RELAXED);
   }
-  if (GR_RARE(bytes > 0 && used > gr_limits.memory)) gr_fail(place + GR_MEMORY);
+  if (GR_RARE(bytes > 0 && used > self->memory)) gr_fail(place + GR_MEMORY);
   self->used += bytes;
 }
 
-static void *gr_allocate(gr_thread *self, int64_t bytes, gr_block **owner, int place) {
+static __attribute__((noinline, cold)) gr_block *gr_new_block(gr_thread *self, int64_t c, int64_t size, int place) {
+  gr_block *b = aligned_alloc(64, sizeof(gr_block) + (size_t)size);
+  if (!b) {
+    gr_charge(self, -size, 0);
+    gr_fail(place + GR_MEMORY);
+  }
+  b->size_class = c;
+  return b;
+}
+
+/* Written out where it is called: small arrays come and go in inner loops. */
+static inline void *gr_allocate(gr_thread *self, int64_t bytes, gr_block **owner, int place) {
   if (bytes < 0 || bytes > INT64_MAX / 4) gr_fail(place + GR_MEMORY);
   int64_t c = gr_class_of((uint64_t)bytes);
   int64_t size = (int64_t)gr_class_bytes(c);
   gr_charge(self, size, place);
   gr_block *b = self->waiting[c];
-  if (b) {
+  if (GR_RARE(!b))
+    b = gr_new_block(self, c, size, place);
+  else
     self->waiting[c] = b->next;
-  } else {
-    b = aligned_alloc(64, sizeof(gr_block) + (size_t)size);
-    if (!b) {
-      gr_charge(self, -size, 0);
-      gr_fail(place + GR_MEMORY);
-    }
-    b->size_class = c;
-  }
   b->holders = 1;
   b->boxes = 0;
   b->next = self->live.next;
@@ -218,7 +225,7 @@ static __attribute__((noinline)) void gr_more_cells(int64_t bytes, int place) {
     next = fresh;
   }
   self->used += next->bytes;
-  if (self->used > gr_limits.memory) gr_fail(place + GR_MEMORY);
+  if (self->used > self->memory) gr_fail(place + GR_MEMORY);
   self->chunk = next;
   self->cell_at = (char *)(next + 1);
   self->cell_end = self->cell_at + next->bytes;
