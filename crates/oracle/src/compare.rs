@@ -179,7 +179,8 @@ fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
     }
     let derived = |mode| Global::Derived { mode, of: Arc::new(subject.function.clone()) };
     let tangent = Tangent::new(&linker, derived(Mode::Forward), &*lambda_of(&linker, &derived(Mode::Forward))?)?;
-    let agree = |name: &str, mode, open: String| -> Result<String, Outside> {
+    let agree = |name: &str, mode, definitions: &dyn Definitions| -> Result<String, Outside> {
+        let open = open(definitions)?;
         let mut images = Vec::new();
         for (value, _) in &lifted {
             let image = Global::Derived { mode, of: Arc::new(value.clone()) };
@@ -189,12 +190,11 @@ fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
         let lambda = lambda_of(&linker, &derived(mode))?;
         let parameter = Some((lambda.param.clone(), lambda.ty.clone()));
         let mut ours = String::new();
-        Translator::open(&linker, parameter, &images, Default::default(), &lambda.body)?.write(&mut ours);
+        Translator::open(definitions, parameter, &images, Default::default(), &lambda.body)?.write(&mut ours);
         Ok(format!("(agree {name} ({around}) {open} {ours})"))
     };
     let named = Named { linker: &linker, known: RefCell::default() };
-    let mut lines =
-        vec![agree(MODES[0], Mode::Forward, open(&linker)?)?, agree(MODES[1], Mode::Monadic, open(&named)?)?];
+    let mut lines = vec![agree(MODES[0], Mode::Forward, &linker)?, agree(MODES[1], Mode::Monadic, &named)?];
     let mut taped = String::new();
     Translator::body(&linker, &*lambda_of(&linker, &derived(Mode::Monadic))?, &[])?.write(&mut taped);
     for point in &subject.points {
@@ -222,7 +222,7 @@ fn lifted(linker: &Linker, values: &[Global]) -> Result<Vec<(Global, Type)>, Out
     Ok(lifted)
 }
 
-/// The texts that monadic derivatives are made from.
+/// The program with the texts that monadic derivatives are made from.
 struct Named<'a> {
     linker: &'a Linker,
     known: RefCell<FxHashMap<Global, Arc<Definition>>>,
@@ -234,8 +234,9 @@ impl Definitions for Named<'_> {
             return Ok(known.clone());
         }
         let definition = self.linker.definition(global)?;
+        let is_source = matches!(global, Global::Source { .. });
         let named = match definition.term.as_ref().map(|term| (&*term.kind, term.span)) {
-            Some((TermKind::Lambda(lambda), span)) => {
+            Some((TermKind::Lambda(lambda), span)) if is_source => {
                 let term = Term::new(TermKind::Lambda(self.linker.named_parts(lambda)?), span);
                 Arc::new(Definition { global: global.clone(), ty: definition.ty.clone(), term: Some(term) })
             }

@@ -17,10 +17,10 @@ use std::sync::Arc;
 
 /// A `case` looks at the constructors one after the other: a decision, and the variable that stands for the others.
 pub const EARLIER_CONSTRUCTOR: u64 = 2;
-/// `iterate f` is `let s = f in let r = fix r x. case s x of next -> r next | last -> last in r x`: what a turn costs apart from the function, and what the
-/// end of all costs. Three of the constructs around are as many as the first turn has less than the others, since nothing leads to it.
-pub const NEXT_ITERATION: u64 = 7;
-pub const LAST_ITERATION: u64 = 1;
+/// `iterate f` is `let s = f in let r = fix r x. case s x of next -> let y = next in r y | last -> let z = last in let y = z in y in r x`: what a turn costs apart from the
+/// function, and what the end of all costs. The five constructs around are as many as the first turn has less than the others, since nothing leads to it.
+pub const NEXT_ITERATION: u64 = 9;
+pub const LAST_ITERATION: u64 = 5;
 
 /// The steps of the nodes of a definition, by address.
 #[derive(Debug, Default)]
@@ -216,8 +216,8 @@ fn prim_steps(prim: Prim, types: &[Type], args: &[Term]) -> Option<u32> {
         Prim::Ifold if args.get(1).is_some_and(|step| parameters(step) > 1) => 0,
         // `let n = .. in let f = .. in build n ..`
         Prim::Build | Prim::Ifold => 4,
-        // The other two constructs around; see `NEXT_ITERATION`.
-        Prim::Iterate => 2,
+        // See `NEXT_ITERATION`.
+        Prim::Iterate => 0,
         Prim::Equal | Prim::NotEqual | Prim::Less | Prim::LessEqual | Prim::Greater | Prim::GreaterEqual => {
             return None
         }

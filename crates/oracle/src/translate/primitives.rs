@@ -120,11 +120,12 @@ impl Translator<'_> {
             (Prim::Iterate, [step, start]) => {
                 let [from, to] = &types[..] else { return outside("`iterate` without its types") };
                 let (from, to) = (self.ty(from)?, self.ty(to)?);
-                // The argument is 0, itself 1.
+                // The argument is 0, itself 1. What the two sides hold has a name, and the last one also as a whole, as in every match.
                 let body = |step| {
                     let next = Wire::op("app", [step, Wire::Var(0)]);
-                    let again = Wire::op("app", [Wire::Var(2), Wire::Var(0)]);
-                    Box::new(Wire::case(next, again, Wire::Var(0)))
+                    let again = Wire::bind(Wire::Var(0), Wire::op("app", [Wire::Var(3), Wire::Var(0)]));
+                    let last = Wire::bind(Wire::Var(0), Wire::bind(Wire::Var(0), Wire::Var(0)));
+                    Box::new(Wire::case(next, again, last))
                 };
                 if self.in_place && matches!(&*step.kind, TermKind::Lambda(_)) {
                     let step = self.under([None, None], |t| t.wire(step))?;
