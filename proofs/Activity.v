@@ -164,5 +164,14 @@ Proof.
   rewrite look_cast. symmetry. apply H, Es.
 Qed.
 End Plain.
-(* constants of at most one real, whose zero tangent stands beside them without more text *)
-Definition small : nat := 1.
+(* Whether a part computes something itself: constructors, and a name for a variable without reals or for a part of one, only stand around what does. *)
+Fixpoint path {G t} (e : tm G t) : bool :=
+  match e with tvar _ => true | top1 (OFst _ _) a | top1 (OSnd _ _) a => path a | _ => false end.
+Definition computes {G t} (e : tm G t) : bool :=
+  match e with
+  | top2 (OPair _ _) _ _ | top1 (OInl _ _) _ | top1 (OInr _ _) _ => false
+  | @tlet _ a _ x _ => negb (andb (leaf a) (path x))
+  | _ => true
+  end.
+(* constants of few reals, which can be given zero tangents in constant time *)
+Definition small : nat := 7.

@@ -87,31 +87,47 @@ Fixpoint same (t : ty) : option (D t = t) :=
 Fixpoint weight (t : ty) : nat :=
   match same t with
   | Some _ => 0
-  | None => match t with TR => 1 | TProd a b | TSum a b => S (weight a + weight b) | _ => 0 end
+  | None => match t with TR => 1 | TProd a b => S (weight a + weight b) | _ => 0 end
   end.
-Fixpoint lift (t : ty) : forall G, tm G t -> option (tm G (D t)) :=
+(* zero beside the reals of something that can be written more than once; a choice would have to be looked at, and is transformed instead *)
+Fixpoint zeros (t : ty) : forall G, tm G t -> option (tm G (D t)) :=
   match same t with
   | Some H => fun G e => Some (cast (P := tm G) (eq_sym H) e)
   | None =>
     match t return forall G, tm G t -> option (tm G (D t)) with
     | TR => fun G e => Some (tpair e (tg_zero T G))
-    | TProd a b => fun G e => map2 (fun x y => tlet e (tpair x y)) (@lift a _ (tfst v0)) (@lift b _ (tsnd v0))
-    | TSum a b => fun G e => map2 (fun x y => tcase e (tinl (D b) x) (tinr (D a) y)) (@lift a _ v0) (@lift b _ v0)
+    | TProd a b => fun G e => map2 (fun x y => tpair x y) (@zeros a _ (tfst e)) (@zeros b _ (tsnd e))
     | _ => fun _ _ => None
     end
   end.
+Definition lift (t : ty) : forall G, tm G t -> option (tm G (D t)) :=
+  match same t with
+  | Some H => fun G e => Some (cast (P := tm G) (eq_sym H) e)
+  | None =>
+    match t return forall G, tm G t -> option (tm G (D t)) with
+    | TR => fun G e => @zeros TR G e
+    | t => fun G e => option_map (fun z => tapp (tlam z) e) (@zeros t (t :: G) v0)
+    end
+  end.
 Definition keeps {G t} (e : tm G t) : option (tm (map D G) t) := plain D (@Dmem) same e.
-Definition constant {G t} (e : tm G t) : option (tm (map D G) (D t)) :=
-  if weight t <=? small then match keeps e with Some e => @lift t _ e | None => None end else None.
 (* A decision needs no derivatives: what only decides is computed from primal values.  So each term of type real has two images, [DT], and [PV], which
    gives the value alone.  They are made together: otherwise the extracted macro would take time exponential in the depth of arithmetic. *)
 Definition bare G t : Type := match t with TR => tm (map D G) TR | _ => unit end.
+Definition value {G} t : tm (map D G) t -> bare G t :=
+  match t return tm (map D G) t -> bare G t with TR => fun e => e | _ => fun _ => tt end.
+Definition constant {G t} (e : tm G t) (kept : tm (map D G) t) : option (tm (map D G) (D t)) :=
+  if andb (computes e) (weight t <=? small) then @lift t _ kept else None.
+Definition choose {G t} (e : tm G t) (rule : unit -> tm (map D G) (D t) * bare G t) : tm (map D G) (D t) * bare G t :=
+  match keeps e with
+  | Some kept => (match constant e kept with Some d => d | None => fst (rule tt) end, value kept)
+  | None => rule tt
+  end.
 Definition first {G} t : tm (map D G) (D t) -> bare G t :=
   match t return tm (map D G) (D t) -> bare G t with TR => fun e => tfst e | _ => fun _ => tt end.
 Definition twice {G t} (e : tm (map D G) (D t)) : tm (map D G) (D t) * bare G t := (e, first t e).
 Arguments twice {G t} & e.
 Fixpoint BD {G t} (e : tm G t) : tm (map D G) (D t) * bare G t :=
-  match constant e with Some d => twice d | None =>
+  choose e (fun _ =>
   match e in tm G t return tm (map D G) (D t) * bare G t with
   | tvar v => twice (tvar (Dmem v))
   | tlam b => twice (tlam (fst (BD b) : tm (map D (_ :: _)) _))
@@ -131,19 +147,18 @@ Fixpoint BD {G t} (e : tm G t) : tm (map D G) (D t) * bare G t :=
   | tprim1 p a => let A := BD a in (tlet (fst A) (dprim1 p), tprim1 p (snd A))
   | tprim2 p a b => let A := BD a in let B := BD b in
       (match keeps a, keeps b with
-       | Some a, _ => let2 a (fst B) (dprim2r p)
-       | None, Some b => let2 (fst A) b (dprim2l p)
-       | None, None => let2 (fst A) (fst B) (dprim2 p)
+       | Some a, _ => tlet2 a (fst B) (dprim2r p)
+       | None, Some b => tlet2 (fst A) b (dprim2l p)
+       | None, None => tlet2 (fst A) (fst B) (dprim2 p)
        end, tprim2 p (snd A) (snd B))
   | tprimi p a n => let A := BD a in let N := fst (BD n) in
-      (match keeps a with Some a => let2 a N (dprimi0 p) | None => let2 (fst A) N (dprimi p) end, tprimi p (snd A) N)
+      (match keeps a with Some a => tlet2 a N (dprimi0 p) | None => tlet2 (fst A) N (dprimi p) end, tprimi p (snd A) N)
   | tcmp c a b => twice (tcmp c (snd (BD a)) (snd (BD b)))
   | tround k a => twice (tround k (snd (BD a)))
-  | treal a => let A := fst (BD a) in (tpair (treal A) (tg_zero T _), treal A)
+  | treal a => let A := fst (BD a) in (tlet A (tpair (treal v0) (tg_zero T _)), treal A)
   | tsum a => twice (tlet (fst (BD a)) dsum)
-  | tdot a b => twice (let2 (fst (BD a)) (fst (BD b)) ddot)
-  end
-  end.
+  | tdot a b => twice (tlet2 (fst (BD a)) (fst (BD b)) ddot)
+  end).
 Definition DT {G t} (e : tm G t) : tm (map D G) (D t) := fst (BD e).
 Definition PV {G t} (e : tm G t) : bare G t := snd (BD e).
 End Macro.
@@ -157,6 +172,9 @@ Lemma pair_ev : forall G a b (x : tm G a) (y : tm G b) r p q n1 n2,
 Proof. intros G a b x y r p q n1 n2 H1 H2. cbn [ev]. rewrite H1, H2. reflexivity. Qed.
 Lemma fst_ev : forall G a b (x : tm G (TProd a b)) r p n,
   evR x r = Some (p, n, 0) -> evR (tfst x) r = Some (fst p, S (n + 0), 0).
+Proof. intros G a b x r p n H. cbn [ev]. rewrite H. reflexivity. Qed.
+Lemma snd_ev : forall G a b (x : tm G (TProd a b)) r p n,
+  evR x r = Some (p, n, 0) -> evR (tsnd x) r = Some (snd p, S (n + 0), 0).
 Proof. intros G a b x r p n H. cbn [ev]. rewrite H. reflexivity. Qed.
 Lemma let_ev : forall G a b (x : tm G a) (y : tm (a :: G) b) r p q n1 n2,
   evR x r = Some (p, n1, 0) -> evR y (p, r) = Some (q, n2, 0) -> evR (tlet x y) r = Some (q, S (n1 + n2), 0).
@@ -203,6 +221,14 @@ Lemma fold_ev : forall G a b (e : tm (a :: b :: G) b) (z : tm G b) (l : tm G (TA
   mfold (fun x acc => evR e (x, (acc, r))) pl pz = Some (q, n3, 0) -> evR (tfold e z l) r = Some (q, S (n1 + (n2 + n3)), 0).
 Proof. intros G a b e z l r pz q pl n1 n2 n3 H1 H2 H3. cbn [ev]. rewrite H1, H2. cbn [bind]. rewrite H3. reflexivity. Qed.
 End Terms.
+Lemma tlet2_ev : forall X (O : ops X) fuel G a b c (x : tm G a) (y : tm G b) (e : tm (b :: a :: G) c) r,
+  ev O fuel (tlet2 x y e) r = ticks 2 (bind (ev O fuel x r) (fun p => bind (ev O fuel y r) (fun q => ev O fuel e (q, (p, r))))).
+Proof.
+  intros X O fuel G a b c x y e r. unfold tlet2. cbn [ev]. unfold ticks, tick, bind.
+  destruct (ev O fuel x r) as [[[p n1] k1]|]; auto. rewrite wk_ok. destruct (ev O fuel y r) as [[[q n2] k2]|]; auto.
+  simpl. destruct (ev O fuel e (q, (p, r))) as [[[w n3] k3]|]; auto. simpl.
+  apply f_equal. apply f_equal2; [apply f_equal2; [reflexivity|]|]; lia.
+Qed.
 (* lia compares lengths syntactically; the element types are equal only by computation *)
 Ltac name_length x L :=
   repeat match goal with
@@ -603,50 +629,50 @@ Proof.
   intros G t e e' f g HG He. generalize (@VE_same _ _ _ HG). apply near1. intros u Hu. symmetry.
   unfold keeps, plain in He. destruct (active 0 e); [discriminate|]. eapply prn_ok; [exact He|]. apply keep_ok. intros t0 m H. apply Hu.
 Qed.
-Lemma lift_ok : forall t G (e : tm G t) d r v n, @lift T t G e = Some d -> evR e r = Some (v, n, 0) ->
-  exists g n', evR d r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= n + weight T t * (KT + 8).
+(* how long it takes: each real needs a zero, and is reached by as many projections as there are pairs around it *)
+Lemma zeros_ok : forall t G (e : tm G t) d r v n, @zeros T t G e = Some d -> evR e r = Some (v, n, 0) ->
+  exists g n', evR d r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= weight T t * KT + (1 + 2 * weight T t) * (n + weight T t + 2).
 Proof.
-  assert (forall t (H : D T t = t) G (e : tm G t) r v n, same T t = Some H -> evR e r = Some (v, n, 0) ->
-    exists g n', evR (cast (P := tm G) (eq_sym H) e) r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= n + 0 * (KT + 8)) as HS.
-  { intros t H G e r v n Hs He. exists (cast (P := den R) (eq_sym H) v), n. split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|].
-    split; [exact (@V_same_const _ _ v Hs)|lia]. }
-  induction t; intros G e d r v n Hd He; try (simpl in Hd; discriminate Hd).
-  - simpl in Hd. inversion Hd; subst. destruct (@rep_zero G r) as (gz & nz & Ez & Rz & Bz).
-    exists (v, gz). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply Real_const, Rz|]. simpl. lia.
-  - simpl in Hd. apply some_inj in Hd. subst d. apply (HS TU eq_refl _ _ _ _ _ eq_refl He).
-  - simpl in Hd. apply some_inj in Hd. subst d. apply (HS TI eq_refl _ _ _ _ _ eq_refl He).
-  - unfold lift in Hd; fold (lift T) in Hd. unfold weight; fold (weight T). destruct (same T (TProd t1 t2)) as [H|] eqn:Es.
-    + inversion Hd; subst. apply (HS _ H _ _ _ _ _ Es He).
-    + apply map2_some in Hd as (x & y & H1 & H2 & ->).
-      destruct (IHt1 _ _ _ ((v, r) : env R (TProd t1 t2 :: G)) (fst v) 2 H1 eq_refl) as (g1 & n1 & E1 & V1 & B1).
-      destruct (IHt2 _ _ _ ((v, r) : env R (TProd t1 t2 :: G)) (snd v) 2 H2 eq_refl) as (g2 & n2 & E2 & V2 & B2).
-      exists (g1, g2). eexists. split; [|split].
-      * exact (let_ev fuel _ _ _ He (pair_ev fuel _ _ _ E1 E2)).
-      * split; assumption.
-      * lia.
-  - unfold lift in Hd; fold (lift T) in Hd. unfold weight; fold (weight T). destruct (same T (TSum t1 t2)) as [H|] eqn:Es.
-    + inversion Hd; subst. apply (HS _ H _ _ _ _ _ Es He).
-    + apply map2_some in Hd as (x & y & H1 & H2 & ->). destruct v as [v|v].
-      * destruct (IHt1 _ _ _ ((v, r) : env R (t1 :: G)) v 1 H1 eq_refl) as (g1 & n1 & E1 & V1 & B1).
-        exists (inl g1). eexists. split; [|split].
-        -- exact (casel_ev fuel _ _ _ _ He (inl_ev fuel _ _ _ E1)).
-        -- exists (fun _ => v). split; [apply always; reflexivity|exact V1].
-        -- lia.
-      * destruct (IHt2 _ _ _ ((v, r) : env R (t2 :: G)) v 1 H2 eq_refl) as (g1 & n1 & E1 & V1 & B1).
-        exists (inr g1). eexists. split; [|split].
-        -- exact (caser_ev fuel _ _ _ _ He (inr_ev fuel _ _ _ E1)).
-        -- exists (fun _ => v). split; [apply always; reflexivity|exact V1].
-        -- lia.
+  induction t; intros G e d r v n Hd He; unfold zeros in Hd; fold (zeros T) in Hd; unfold weight; fold (weight T);
+    match type of Hd with context [same T ?t] => destruct (same T t) as [H|] eqn:Es end;
+    try (inversion Hd; subst; exists (cast (P := den R) (eq_sym H) v), n;
+      split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|split; [exact (@V_same_const _ _ v Es)|lia]]);
+    try discriminate Hd.
+  - inversion Hd; subst. destruct (@rep_zero G r) as (gz & nz & Ez & Rz & Bz).
+    exists (v, gz). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply Real_const, Rz|]. lia.
+  - apply map2_some in Hd as (x & y & H1 & H2 & ->).
+    destruct (IHt1 _ _ _ r (fst v) (S (n + 0)) H1) as (g1 & n1 & E1 & V1 & B1); [exact (fst_ev fuel _ _ He)|].
+    destruct (IHt2 _ _ _ r (snd v) (S (n + 0)) H2) as (g2 & n2 & E2 & V2 & B2); [exact (snd_ev fuel _ _ He)|].
+    exists (g1, g2). eexists. split; [exact (pair_ev fuel _ _ _ E1 E2)|]. split; [split; assumption|].
+    generalize dependent (weight T t1). generalize dependent (weight T t2). clear. intros w2 B2 w1 B1. nia.
 Qed.
-Lemma E_constant : forall G t (e : tm G t) d f g, VE G f g -> constant T e = Some d -> E (V t) (fun u => evR e (f u)) (evR d g).
+Lemma lift_ok : forall t G (e : tm G t) d r v n, @lift T t G e = Some d -> weight T t <= small -> evR e r = Some (v, n, 0) ->
+  exists g n', evR d r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= n + 7 * KT + 160.
 Proof.
-  intros G t e d f g HG Hc a0 n0 H0. unfold constant in Hc. destruct (weight T t <=? small) eqn:Hs; [|discriminate].
-  destruct (keeps T e) as [e'|] eqn:Hk; [|discriminate]. pose proof (@keeps_near _ _ _ _ _ _ HG Hk) as L.
-  rewrite (here L) in H0. destruct (@lift_ok _ _ _ _ _ _ _ Hc H0) as (g' & n' & E1 & V1 & B1).
+  intros t G e d r v n Hd Hw He.
+  assert (forall w, w <= small -> w * KT + (1 + 2 * w) * (1 + w + 2) <= 7 * KT + 150) as Hb.
+  { intros w H. unfold small in H. do 8 (destruct w as [|w]; [lia|]). lia. }
+  assert (forall t, weight T t <= small -> forall G (e : tm G t) r v n z, @zeros T t (t :: G) v0 = Some z -> evR e r = Some (v, n, 0) ->
+    exists g n', evR (tapp (tlam z) e) r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= n + 7 * KT + 160) as HA.
+  { clear t G e d r v n Hd Hw He. intros t Hw G e r v n z Hz He.
+    destruct (@zeros_ok _ _ _ _ ((v, r) : env R (t :: G)) v 1 Hz eq_refl) as (g & n' & E1 & V1 & B1).
+    exists g. eexists. split; [cbn [ev]; rewrite He; cbn [bind tick ret]; rewrite E1; reflexivity|]. split; [exact V1|]. specialize (Hb _ Hw). lia. }
+  destruct t; unfold lift in Hd;
+    match type of Hd with context [same T ?t] => destruct (same T t) as [H|] eqn:Es end;
+    try (inversion Hd; subst; exists (cast (P := den R) (eq_sym H) v), n;
+      split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|split; [exact (@V_same_const _ _ v Es)|lia]]);
+    try (apply option_map_some in Hd as (z & Hz & ->); exact (HA _ Hw _ _ _ _ _ _ Hz He)).
+  inversion Hd; subst. destruct (@rep_zero G r) as (gz & nz & Ez & Rz & Bz).
+  exists (v, gz). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply Real_const, Rz|]. lia.
+Qed.
+Lemma E_constant : forall G t (e : tm G t) e' d f g, VE G f g -> keeps T e = Some e' -> constant T e e' = Some d -> E (V t) (fun u => evR e (f u)) (evR d g).
+Proof.
+  intros G t e e' d f g HG Hk Hc a0 n0 H0. unfold constant in Hc. destruct (andb (computes e) (weight T t <=? small)) eqn:Hs; [|discriminate].
+  apply andb_prop in Hs as [_ Hs]. apply Nat.leb_le in Hs. pose proof (@keeps_near _ _ _ _ _ _ HG Hk) as L.
+  rewrite (here L) in H0. destruct (@lift_ok _ _ _ _ _ _ _ Hc Hs H0) as (g' & n' & E1 & V1 & B1).
   exists (fun _ => a0), g', n'. split; [|split; [exact E1|split; [exact V1|]]].
   - revert L. apply near1. intros u ->. exact H0.
-  - apply Nat.leb_le in Hs. unfold small in Hs. pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn.
-    pose proof (Nat.mul_le_mono_r _ _ (KT + 8) Hs). pose proof (Nat.mul_le_mono_l _ _ K Hn). 
+  - pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn.
     destruct n0 as [|n1]; [lia|]. rewrite Nat.mul_succ_r. assert (n1 <= K * n1) by (destruct K; [lia|rewrite Nat.mul_succ_l; lia]). lia.
 Qed.
 (* the value of a constant argument *)
@@ -670,6 +696,21 @@ Proof.
   intros t G F e g H. destruct t; simpl; auto. intros a0 n0 H0. destruct (H _ _ H0) as (f & [x d] & n & L & E1 & (Hv & l & Hd & _) & B). simpl in Hv. subst x.
   exists f, (f u0). eexists. split; [exact L|split; [exact (fst_ev fuel _ _ E1)|split; [split; eauto|lia]]].
 Qed.
+Lemma EV_keeps : forall G t (e : tm G t) e' f g, VE G f g -> keeps T e = Some e' -> EV t G (fun u => evR e (f u)) (value T e') g.
+Proof.
+  intros G t e e' f g HG Hk. destruct t; simpl; auto. intros a0 n0 H0.
+  destruct (@E_keeps _ TR _ _ _ _ HG Hk _ _ H0) as (F & v & n & L & E1 & N & B). exists F, v, n. split; [exact L|split; [exact E1|split; [|lia]]].
+  split; [symmetry; exact (here N)|]. exists (fun _ => 0%R). apply (diff_germ (f := fun _ => v)); [revert N; apply near1; auto|apply diff_const].
+Qed.
+Lemma E_choose : forall G t (e : tm G t) rule f g, VE G f g -> E (V t) (fun u => evR e (f u)) (evR (fst (rule tt)) g) ->
+  E (V t) (fun u => evR e (f u)) (evR (fst (choose T e rule)) g).
+Proof.
+  intros G t e rule f g HG H. unfold choose. destruct (keeps T e) as [e'|] eqn:Hk; [|exact H]. cbn [fst].
+  destruct (constant T e e') as [d|] eqn:Hc; [|exact H]. exact (@E_constant _ _ _ _ _ _ _ HG Hk Hc).
+Qed.
+Lemma EV_choose : forall G t (e : tm G t) rule f g, VE G f g -> EV t G (fun u => evR e (f u)) (snd (rule tt)) g ->
+  EV t G (fun u => evR e (f u)) (snd (choose T e rule)) g.
+Proof. intros G t e rule f g HG H. unfold choose. destruct (keeps T e) as [e'|] eqn:Hk; [|exact H]. exact (@EV_keeps _ _ _ _ _ _ HG Hk). Qed.
 Lemma Es_more : forall s s' A B (P : (U -> A) -> B -> Prop) F m, s <= s' -> Es s P F m -> Es s' P F m.
 Proof.
   intros s s' A B P F m Hs H a0 n0 H0. destruct (H _ _ H0) as (f & g & n & H1 & H2 & H3 & H4). exists f, g, n. repeat (split; auto). lia.
@@ -722,21 +763,19 @@ Proof. intros c. split; [reflexivity|]. exists (fun _ => 0%R). apply diff_const.
 Definition Good {G t} (e : tm G t) : Prop :=
   (forall f g, VE G f g -> E (V t) (fun u => evR e (f u)) (evR (DT T e) g)) /\
   (forall f g, VE G f g -> EV t G (fun u => evR e (f u)) (PV T e) g).
-Lemma Good_first : forall G t (e : tm G t), PV T e = first T t (DT T e) ->
-  (forall f g, VE G f g -> E (V t) (fun u => evR e (f u)) (evR (DT T e) g)) -> Good e.
-Proof. intros G t e H HM. split; [exact HM|]. intros f g HG. rewrite H. apply EV_first, HM, HG. Qed.
+Lemma Good_twice : forall G t (e : tm G t) d, BD T e = choose T e (fun _ => twice T d) ->
+  (forall f g, VE G f g -> E (V t) (fun u => evR e (f u)) (evR d g)) -> Good e.
+Proof.
+  intros G t e d H HM. split; intros f g HG; [unfold DT; rewrite H; apply E_choose; [exact HG|exact (HM f g HG)]|].
+  unfold PV. rewrite H. apply EV_choose; [exact HG|]. apply EV_first, HM, HG.
+Qed.
 Ltac refold := cbn [twice fst snd]; repeat match goal with
   | |- context [fst (@BD T ?G ?t ?e)] => change (fst (@BD T G t e)) with (@DT T G t e)
   | |- context [snd (@BD T ?G ?t ?e)] => change (snd (@BD T G t e)) with (@PV T G t e)
   end.
-Ltac start := unfold DT; cbn [BD];
-  match goal with HG : VE _ _ _ |- context [constant T ?c] =>
-    destruct (constant T c) as [image|] eqn:Hconst; [exact (@E_constant _ _ _ _ _ _ HG Hconst)|clear Hconst] end; refold; try rewrite let2_ev; cbn [ev].
-Ltac startp := unfold PV; cbn [BD];
-  match goal with HG : VE _ _ _ |- context [constant T ?c] =>
-    destruct (constant T c) as [image|] eqn:Hconst; [exact (@EV_first TR _ _ _ _ (@E_constant _ _ _ _ _ _ HG Hconst))|clear Hconst] end; refold; cbn [EV ev];
-  apply Es_more with (s := 0); [lia|].
-Ltac whole := apply Good_first; [unfold PV, DT; cbn [BD]; destruct (constant T _); reflexivity|]; intros f g HG; start.
+Ltac start := unfold DT; cbn [BD]; apply E_choose; [assumption|]; refold; try rewrite tlet2_ev; cbn [ev].
+Ltac startp := unfold PV; cbn [BD]; apply EV_choose; [assumption|]; refold; cbn [EV ev]; apply Es_more with (s := 0); [lia|].
+Ltac whole := eapply Good_twice; [cbn [BD]; reflexivity|]; intros f g HG; refold; try rewrite tlet2_ev; cbn [ev].
 Theorem good : forall G t (e : tm G t), Good e.
 Proof.
   induction e; repeat match goal with IH : Good ?e |- _ => let P := fresh IH "P" in destruct IH as [IH P] end.
@@ -815,7 +854,7 @@ Proof.
       apply (@EV_bind 0 _ _ _ _ Val Val (fun u => evR e (f u)) (fun u x => guard (ok1 p x) (sem1 p x))); [exact (IHeP f g HG)|]. intros f1 x H1. apply Val_prim1, H1. }
   - (* binary primitives *) split.
     { intros f g HG. start. destruct (keeps T e1) as [e1'|] eqn:Hk1; [|destruct (keeps T e2) as [e2'|] eqn:Hk2];
-      rewrite let2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
+      rewrite tlet2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
     { eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y))); [exact (@E_keeps _ TR _ _ _ _ HG Hk1)|].
       intros f1 c H1. eapply E_bind with (H := fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y)); [apply IHe2, HG|].
       intros f2 g2 H2. eapply E_germ; [|apply E_prim2r, H2]. revert H1. apply near1. intros u ->. reflexivity. }
@@ -829,7 +868,7 @@ Proof.
       apply (@EV_bind (0 + 1) _ _ _ _ Val Val (fun u => evR e1 (f u)) (fun u x => bind (evR e2 (f u)) (fun y => guard (ok2 p x y) (sem2 p x y)))); [exact (IHe1P f g HG)|]. intros f1 x H1.
       apply (@EV_bind 0 _ _ _ _ Val Val (fun u => evR e2 (f u)) (fun u y => guard (ok2 p (f1 u) y) (sem2 p (f1 u) y))); [exact (IHe2P f g HG)|]. intros f2 y H2. apply Val_prim2; assumption. }
   - (* primitives with an integer *) split.
-    { intros f g HG. start. destruct (keeps T e1) as [e1'|] eqn:Hk1; rewrite let2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
+    { intros f g HG. start. destruct (keeps T e1) as [e1'|] eqn:Hk1; rewrite tlet2_ev; cbn [ev]; apply E_ticks with (F := fun u => bind _ _) (s := 180 + 3 * KT); try lia.
     { eapply E_bind with (H := fun u x => bind (evR e2 (f u)) (fun y => guard (oki p x y) (semi p x y))); [exact (@E_keeps _ TR _ _ _ _ HG Hk1)|].
       intros f1 c H1. eapply E_bind with (H := fun u y => guard (oki p (f1 u) y) (semi p (f1 u) y)); [apply IHe2, HG|].
       intros f2 k H2. eapply E_germ; [|apply (@E_primi0 _ g p c f2 k H2)]. revert H1. apply near1. intros u ->. reflexivity. }
@@ -848,12 +887,13 @@ Proof.
     apply (@EV_bind 0 _ _ _ _ Val (V TI) (fun u => evR e (f u)) (fun u x => guard (okround r x) (roundR r x))); [exact (IHeP f g HG)|].
     intros f1 x (-> & l & Hd). exact (E_rounding K r Hd).
   - (* real of int *) split.
-    { intros f g HG. start. destruct (@rep_zero (map (D T) G) g) as (gz & nz & Ez & Rz & Bz).
+    { intros f g HG. start.
     intros a0 n0 H0. apply tick_inv in H0 as (n1 & H0 & ->). apply bind_inv in H0 as (x & m1 & m2 & H1 & H0 & ->).
     inversion H0; subst. destruct (IHe _ _ HG _ _ H1) as (fa & ga & na & La & Ea & Va & Ca). simpl in Va.
+    destruct (@rep_zero (TI :: map (D T) G) (ga, g)) as (gz & nz & Ez & Rz & Bz).
     exists (fun u => IZR (fa u)), (IZR ga, gz). eexists. split; [|split; [|split]].
     + revert La. apply near1. intros u ->. reflexivity.
-    + exact (pair_ev fuel _ _ _ (real_ev fuel _ _ Ea) Ez).
+    + exact (let_ev fuel _ _ _ Ea (pair_ev fuel _ _ _ (@real_ev fuel (TI :: map (D T) G) v0 (ga, g) ga 1 eq_refl) Ez)).
     + apply (V_germ TR) with (f := fun _ => IZR ga); [revert Va; apply near1; intros u ->; reflexivity|]. apply Real_const, Rz.
     + rewrite Nat.mul_succ_r, !Nat.mul_add_distr_l. lia. }
     { intros f g HG. startp. apply EV_tick with (s := 0 + 1); [lia|].

@@ -108,34 +108,30 @@ Fixpoint sameM (t : ty) : option (MD t = t) :=
 Fixpoint weightM (t : ty) : nat :=
   match sameM t with
   | Some _ => 0
-  | None => match t with TR => 1 | TProd a b | TSum a b => S (weightM a + weightM b) | _ => 0 end
+  | None => match t with TR => 1 | TProd a b => S (weightM a + weightM b) | _ => 0 end
   end.
-Fixpoint liftM (t : ty) : forall G, tm G t -> option (tm G (MD t)) :=
+Fixpoint zerosM (t : ty) : forall G, tm G t -> option (tm G (MD t)) :=
   match sameM t with
   | Some H => fun G e => Some (cast (P := tm G) (eq_sym H) e)
   | None =>
     match t return forall G, tm G t -> option (tm G (MD t)) with
     | TR => fun G e => Some (tpair e dzero)
-    | TProd a b => fun G e => map2 (fun x y => tlet e (tpair x y)) (@liftM a _ (tfst v0)) (@liftM b _ (tsnd v0))
-    | TSum a b => fun G e => map2 (fun x y => tcase e (tinl (MD b) x) (tinr (MD a) y)) (@liftM a _ v0) (@liftM b _ v0)
+    | TProd a b => fun G e => map2 (fun x y => tpair x y) (@zerosM a _ (tfst e)) (@zerosM b _ (tsnd e))
     | _ => fun _ _ => None
     end
   end.
-Lemma liftM_prod : forall a b G (e : tm G (TProd a b)), liftM e = match sameM (TProd a b) with
-  | Some H => Some (cast (P := tm G) (eq_sym H) e)
-  | None => map2 (fun x y => tlet e (tpair x y)) (@liftM a _ (tfst v0)) (@liftM b _ (tsnd v0)) end.
-Proof. intros. simpl. destruct (map2 _ (sameM a) (sameM b)); reflexivity. Qed.
-Lemma liftM_sum : forall a b G (e : tm G (TSum a b)), liftM e = match sameM (TSum a b) with
-  | Some H => Some (cast (P := tm G) (eq_sym H) e)
-  | None => map2 (fun x y => tcase e (tinl (MD b) x) (tinr (MD a) y)) (@liftM a _ v0) (@liftM b _ v0) end.
-Proof. intros. simpl. destruct (map2 _ (sameM a) (sameM b)); reflexivity. Qed.
-Lemma weightM_prod : forall a b, weightM (TProd a b) = match sameM (TProd a b) with Some _ => 0 | None => S (weightM a + weightM b) end.
-Proof. reflexivity. Qed.
-Lemma weightM_sum : forall a b, weightM (TSum a b) = match sameM (TSum a b) with Some _ => 0 | None => S (weightM a + weightM b) end.
-Proof. reflexivity. Qed.
+Definition liftM (t : ty) : forall G, tm G t -> option (tm G (MD t)) :=
+  match sameM t with
+  | Some H => fun G e => Some (cast (P := tm G) (eq_sym H) e)
+  | None =>
+    match t return forall G, tm G t -> option (tm G (MD t)) with
+    | TR => fun G e => @zerosM TR G e
+    | t => fun G e => option_map (fun z => tapp (tlam z) e) (@zerosM t (t :: G) v0)
+    end
+  end.
 Definition keepsM {G t} (e : tm G t) : option (tm (map MD G) t) := plain MD (@Mmem) sameM e.
 Definition constantM {G t} (e : tm G t) : option (tm (map MD G) (MD t)) :=
-  if weightM t <=? small then match keepsM e with Some e => @liftM t _ e | None => None end else None.
+  if andb (computes e) (weightM t <=? small) then match keepsM e with Some e => @liftM t _ e | None => None end else None.
 
 (* ---- loops with the state threaded through --------------------------------------------------- *)
 (* build and map: the accumulator is the array so far, and the state *)
@@ -1069,52 +1065,52 @@ Proof.
   intros G t e e' C f g HG He. generalize (@VKE_same _ _ _ _ HG). apply near1. intros u Hu. symmetry.
   unfold keepsM, plain in He. destruct (active 0 e); [discriminate|]. eapply prn_ok; [exact He|]. apply keep_ok. intros t0 m H. apply Hu.
 Qed.
-Lemma lift_ok : forall t G (e : tm G t) d C r v n, @liftM t G e = Some d -> evR e r = Some (v, n, 0) ->
-  exists g n', evR d r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= n + weightM t * 13.
+Lemma zeros_ok : forall t G (e : tm G t) d C r v n, @zerosM t G e = Some d -> evR e r = Some (v, n, 0) ->
+  exists g n', evR d r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= (1 + 2 * weightM t) * (n + weightM t + 6).
 Proof.
-  assert (forall t (H : MD t = t) G (e : tm G t) C r v n, sameM t = Some H -> evR e r = Some (v, n, 0) ->
-    exists g n', evR (cast (P := tm G) (eq_sym H) e) r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= n + 0 * 13) as HS.
-  { intros t H G e C r v n Hs He. exists (cast (P := den R) (eq_sym H) v), n. split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|].
-    split; [exact (@VK_same_const _ _ _ v Hs)|lia]. }
-  induction t; intros G e d C r v n Hd He; try (simpl in Hd; discriminate Hd).
-  - simpl in Hd. inversion Hd; subst. destruct (@zero_ev G r C) as (nz & Ez & Bz & Rz).
-    exists (v, enc DZero). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply RealM_const|]. simpl. lia.
-  - simpl in Hd. apply some_inj in Hd. subst d. apply (HS TU eq_refl _ _ _ _ _ _ eq_refl He).
-  - simpl in Hd. apply some_inj in Hd. subst d. apply (HS TI eq_refl _ _ _ _ _ _ eq_refl He).
-  - rewrite liftM_prod in Hd. rewrite weightM_prod. destruct (sameM (TProd t1 t2)) as [H|] eqn:Es.
-    + inversion Hd; subst. apply (HS _ H _ _ _ _ _ _ Es He).
-    + apply map2_some in Hd as (x & y & H1 & H2 & ->).
-      destruct (IHt1 _ _ _ C ((v, r) : env R (TProd t1 t2 :: G)) (fst v) 2 H1 eq_refl) as (g1 & n1 & E1 & V1 & B1).
-      destruct (IHt2 _ _ _ C ((v, r) : env R (TProd t1 t2 :: G)) (snd v) 2 H2 eq_refl) as (g2 & n2 & E2 & V2 & B2).
-      exists (g1, g2). eexists. split; [|split].
-      * exact (let_ev fuel _ _ _ He (pair_ev fuel _ _ _ E1 E2)).
-      * split; assumption.
-      * lia.
-  - rewrite liftM_sum in Hd. rewrite weightM_sum. destruct (sameM (TSum t1 t2)) as [H|] eqn:Es.
-    + inversion Hd; subst. apply (HS _ H _ _ _ _ _ _ Es He).
-    + apply map2_some in Hd as (x & y & H1 & H2 & ->). destruct v as [v|v].
-      * destruct (IHt1 _ _ _ C ((v, r) : env R (t1 :: G)) v 1 H1 eq_refl) as (g1 & n1 & E1 & V1 & B1).
-        exists (inl g1). eexists. split; [|split].
-        -- exact (casel_ev fuel _ _ _ _ He (inl_ev fuel _ _ _ E1)).
-        -- exists (fun _ => v). split; [apply always; reflexivity|exact V1].
-        -- lia.
-      * destruct (IHt2 _ _ _ C ((v, r) : env R (t2 :: G)) v 1 H2 eq_refl) as (g1 & n1 & E1 & V1 & B1).
-        exists (inr g1). eexists. split; [|split].
-        -- exact (caser_ev fuel _ _ _ _ He (inr_ev fuel _ _ _ E1)).
-        -- exists (fun _ => v). split; [apply always; reflexivity|exact V1].
-        -- lia.
+  induction t; intros G e d C r v n Hd He; unfold zerosM in Hd; fold zerosM in Hd; unfold weightM; fold weightM;
+    match type of Hd with context [sameM ?t] => destruct (sameM t) as [H|] eqn:Es end;
+    try (inversion Hd; subst; exists (cast (P := den R) (eq_sym H) v), n;
+      split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|split; [exact (@VK_same_const _ _ _ v Es)|lia]]);
+    try discriminate Hd.
+  - inversion Hd; subst. destruct (@zero_ev G r C) as (nz & Ez & Bz & Rz).
+    exists (v, enc DZero). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply RealM_const|]. lia.
+  - apply map2_some in Hd as (x & y & H1 & H2 & ->).
+    destruct (IHt1 _ _ _ C r (fst v) (S (n + 0)) H1) as (g1 & n1 & E1 & V1 & B1); [exact (fst_ev fuel _ _ He)|].
+    destruct (IHt2 _ _ _ C r (snd v) (S (n + 0)) H2) as (g2 & n2 & E2 & V2 & B2); [exact (snd_ev fuel _ _ He)|].
+    exists (g1, g2). eexists. split; [exact (pair_ev fuel _ _ _ E1 E2)|]. split; [split; assumption|].
+    generalize dependent (weightM t1). generalize dependent (weightM t2). clear. intros w2 B2 w1 B1. nia.
+Qed.
+Lemma lift_ok : forall t G (e : tm G t) d C r v n, @liftM t G e = Some d -> weightM t <= small -> evR e r = Some (v, n, 0) ->
+  exists g n', evR d r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= n + 220.
+Proof.
+  intros t G e d C r v n Hd Hw He.
+  assert (forall w, w <= small -> (1 + 2 * w) * (1 + w + 6) <= 210) as Hb.
+  { intros w H. unfold small in H. do 8 (destruct w as [|w]; [lia|]). lia. }
+  assert (forall t, weightM t <= small -> forall G (e : tm G t) r v n z, @zerosM t (t :: G) v0 = Some z -> evR e r = Some (v, n, 0) ->
+    exists g n', evR (tapp (tlam z) e) r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= n + 220) as HA.
+  { clear t G e d r v n Hd Hw He. intros t Hw G e r v n z Hz He.
+    destruct (@zeros_ok _ _ _ _ C ((v, r) : env R (t :: G)) v 1 Hz eq_refl) as (g & n' & E1 & V1 & B1).
+    exists g. eexists. split; [cbn [ev]; rewrite He; cbn [bind tick ret]; rewrite E1; reflexivity|]. split; [exact V1|]. specialize (Hb _ Hw). lia. }
+  destruct t; unfold liftM in Hd;
+    match type of Hd with context [sameM ?t] => destruct (sameM t) as [H|] eqn:Es end;
+    try (inversion Hd; subst; exists (cast (P := den R) (eq_sym H) v), n;
+      split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|split; [exact (@VK_same_const _ _ _ v Es)|lia]]);
+    try (apply option_map_some in Hd as (z & Hz & ->); exact (HA _ Hw _ _ _ _ _ _ Hz He)).
+  inversion Hd; subst. destruct (@zero_ev G r C) as (nz & Ez & Bz & Rz).
+  exists (v, enc DZero). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply RealM_const|]. lia.
 Qed.
 Lemma E_constant : forall G t (e : tm G t) d C f g, VKE G C f g -> constantM e = Some d ->
   E (VK t C) (fun u => evR e (f u)) (evR d g).
 Proof.
-  intros G t e d C f g HG Hc. unfold constantM in Hc. destruct (weightM t <=? small) eqn:Hs; [|discriminate].
+  intros G t e d C f g HG Hc. unfold constantM in Hc. destruct (andb (computes e) (weightM t <=? small)) eqn:Hs; [|discriminate].
+  apply andb_prop in Hs as [_ Hs]. apply Nat.leb_le in Hs.
   destruct (keepsM e) as [e'|] eqn:Hk; [|discriminate]. pose proof (@keeps_near _ _ _ _ _ _ _ HG Hk) as L.
   intros a0 n0 H0. rewrite (here L) in H0.
-  destruct (@lift_ok _ _ _ _ C _ _ _ Hc H0) as (g' & n' & E1 & V1 & B1).
+  destruct (@lift_ok _ _ _ _ C _ _ _ Hc Hs H0) as (g' & n' & E1 & V1 & B1).
   exists (fun _ => a0), g', n'. split; [|split; [exact E1|split; [exact V1|]]].
   - revert L. apply near1. intros u ->. exact H0.
-  - apply Nat.leb_le in Hs. unfold small in Hs. pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn.
-    pose proof (Nat.mul_le_mono_r _ _ 13 Hs). unfold Kp. lia.
+  - pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn. unfold Kp. lia.
 Qed.
 
 (* ---- values without Deltas --------------------------------------------------------------------------- *)

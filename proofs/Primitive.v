@@ -8,7 +8,7 @@
    normed space U: with U = R the theorems speak of curves, with U = R^n of total derivatives. *)
 From Coq Require Import Reals List Lia Lra ZArith.
 From Coquelicot Require Import Coquelicot.
-Require Import Language Special.
+Require Import Language Special Substitution.
 Import ListNotations.
 Set Implicit Arguments.
 Unset Asymmetric Patterns.
@@ -89,7 +89,7 @@ Inductive coef (G : list ty) : Type := One | Coef (t : tm G TR).
 Arguments One {G}.
 (* abs: 0 at 0, which is a kink *)
 Definition tsign {G} (x : tm G TR) : tm G TR :=
-  tlet x (tif (tcmp CLt v0 (lit 0)) (lit (-1)) (tif (tcmp CLt (lit 0) v1) (lit 1) (lit 0))).
+  tif (tcmp CLt x (lit 0)) (lit (-1)) (tif (tcmp CLt (lit 0) (wk TU x)) (lit 1) (lit 0)).
 Definition d1t {G} (p : prim1) (x : tm G TR) : tm G TR :=
   match p with
   | PNeg => lit (-1)
@@ -127,7 +127,7 @@ Definition tbelow {G} (x y : tm G TR) (yes no : Z) : coef G := Coef (tif (tcmp C
    positive float: of the floats exactly the positive ones are not below it *)
 Definition tiny : R := litR 1 (-1074).
 Definition tpowlog {G} (x y : tm G TR) : tm G TR :=
-  let2 x y (tif (tcmp CLe (tlit _ 1 (-1074)) v1) (tmul (tprim1 PLog v2) (tprim2 PPow v2 v1)) (lit 0)).
+  tif (tcmp CLe (tlit _ 1 (-1074)) x) (tmul (tprim1 PLog (wk TU x)) (tprim2 PPow (wk TU x) (wk TU y))) (lit 0).
 Definition d2t {G} (p : prim2) (x y : tm G TR) : coef G * coef G :=
   match p with
   | PAdd => (One, One)
@@ -151,8 +151,8 @@ Definition d2R (p : prim2) (x y : R) : R * R :=
   end.
 (* integer power: k x^(k-1), and 0 for k = 0 also at x = 0 *)
 Definition dpowit {G} (x : tm G TR) (k : tm G TI) : tm G TR :=
-  let2 x k (tif (top2 (OIntcmp CEq) v0 (tint _ 0)) (lit 0)
-                (tmul (treal v1) (tpowi v2 (top2 (OIntop ISub) v1 (tint _ 1))))).
+  tif (top2 (OIntcmp CEq) k (tint _ 0)) (lit 0)
+      (tmul (treal (wk TU k)) (tpowi (wk TU x) (top2 (OIntop ISub) (wk TU k) (tint _ 1)))).
 Definition dpowiR (x : R) (k : Z) : R := if Z.eqb k 0 then 0 else IZR k * powerRZ x (k - 1).
 Definition dit {G} (p : primi) (x : tm G TR) (k : tm G TI) : tm G TR :=
   match p with PPowi => dpowit x k | PPolygamma => tprimi PPolygamma x (top2 (OIntop IAdd) k (tint _ 1)) end.
@@ -194,7 +194,7 @@ Lemma prim1_coef : forall G p (e : tm G TR) r x, ok1 p x = true -> ev RO fuel e 
   exists n, ev RO fuel (d1t p e) r = Some (d1R p x, n, 0)%nat /\ (n <= KP)%nat.
 Proof.
   intros G p e r x Hok He. unfold KP.
-  destruct p; cbn [d1t d1R]; simpl in *; rewrite ?He; simpl; unfold guard, boolv; simpl; rewrite ?Hok; simpl;
+  destruct p; cbn [d1t d1R]; simpl in *; rewrite ?wk_ok, ?He; simpl; unfold guard, boolv; simpl; rewrite ?Hok; simpl;
     try (eexists; split; [reflexivity|lia]).
   - replace (nz x) with true by (symmetry; dom; lra). eexists; split; [reflexivity|lia].
   - replace (nz (sqrt x)) with true by (symmetry; dom; apply sqrt_lt_R0 in Hok; lra).
@@ -205,7 +205,7 @@ Proof.
     eexists; split; [reflexivity|lia].
   - replace (nz (1 + x * x)) with true by (symmetry; dom; nra). eexists; split; [reflexivity|lia].
   - replace (nz (1 + x)) with true by (symmetry; dom; lra). eexists; split; [reflexivity|lia].
-  - dom. destruct (@cmpR_spec x 0 Hok) as [[-> _]|[-> Hx]]; simpl; [|rewrite (cmpR_lt Hx); simpl]; eexists; split; [reflexivity|lia|reflexivity|lia].
+  - dom. destruct (@cmpR_spec x 0 Hok) as [[-> _]|[-> Hx]]; simpl; [|rewrite wk_ok, He; simpl; rewrite (cmpR_lt Hx); simpl]; eexists; split; [reflexivity|lia|reflexivity|lia].
 Qed.
 Definition coef_ev {G} (c : coef G) (r : env R G) (d : R) : Prop :=
   match c with
@@ -217,11 +217,11 @@ Lemma prim2_coef : forall G p (a b : tm G TR) r x y n1 n2, ok2 p x y = true -> (
   coef_ev (fst (d2t p a b)) r (fst (d2R p x y)) /\ coef_ev (snd (d2t p a b)) r (snd (d2R p x y)).
 Proof.
   intros G p a b r x y n1 n2 Hok Hn1 Hn2 Ha Hb. unfold KP.
-  destruct p; simpl in *; rewrite ?Ha, ?Hb; simpl; unfold guard, boolv; simpl; rewrite ?Hok; simpl; auto;
+  destruct p; simpl in *; rewrite ?wk_ok, ?Ha, ?Hb; simpl; unfold guard, boolv; simpl; rewrite ?Hok; simpl; auto;
     try (split; eexists; (split; [reflexivity|unfold KP; lia])).
   - change (1 * powerRZ 2 (-1074)) with tiny in *. pose proof tiny_pos as Ht. pose proof Hok as Hx. apply pos_true in Hx.
     assert (pos x = true) as Hp by (apply pos_true; lra).
-    rewrite (@cmpR_lt tiny x) by lra. simpl. rewrite Hp. simpl.
+    rewrite (@cmpR_lt tiny x) by lra. simpl. rewrite !wk_ok, Ha, Hb. simpl. rewrite Hok, Hp. simpl.
     split; eexists; (split; [reflexivity|unfold KP; lia]).
   - assert (x * x + y * y <> 0) as Hn by (apply norm2_pos; dom; destruct Hok; dom; [left|right]; lra).
     replace (nz (x * x + y * y)) with true by (symmetry; dom; auto).
@@ -231,19 +231,19 @@ Proof.
 Qed.
 Lemma powi_coef : forall G (a : tm G TR) (b : tm G TI) r x k n1 n2, okpowi x k = true ->
   ev RO fuel a r = Some (x, n1, 0)%nat -> ev RO fuel b r = Some (k, n2, 0)%nat ->
-  exists n, ev RO fuel (dpowit a b) r = Some (dpowiR x k, n, 0)%nat /\ (n <= n1 + n2 + KP)%nat.
+  exists n, ev RO fuel (dpowit a b) r = Some (dpowiR x k, n, 0)%nat /\ (n <= n1 + 3 * n2 + KP)%nat.
 Proof.
-  intros G a b r x k n1 n2 Hok Ha Hb. unfold dpowit, let2, tif. cbn [ev]. rewrite Ha, Hb. simpl. unfold dpowiR, boolv, guard.
+  intros G a b r x k n1 n2 Hok Ha Hb. unfold dpowit, tif. cbn [ev]. rewrite Hb. simpl. unfold dpowiR, boolv, guard.
   assert (k <> 0 -> okpowi x (k - 1) = true)%Z as H1.
   { intros Hk. unfold okpowi in *. apply Bool.orb_true_iff in Hok as [Hok|Hok]; apply Bool.orb_true_iff; [left; lia|right; auto]. }
   destruct (Z.compare_spec k 0) as [->|Hk|Hk]; simpl.
   - eexists; split; [reflexivity|unfold KP; lia].
-  - rewrite H1 by lia. replace (k =? 0)%Z with false by lia. eexists; split; [reflexivity|unfold KP; lia].
-  - rewrite H1 by lia. replace (k =? 0)%Z with false by lia. eexists; split; [reflexivity|unfold KP; lia].
+  - rewrite !wk_ok, Ha, Hb. simpl. rewrite H1 by lia. replace (k =? 0)%Z with false by lia. eexists; split; [reflexivity|unfold KP; lia].
+  - rewrite !wk_ok, Ha, Hb. simpl. rewrite H1 by lia. replace (k =? 0)%Z with false by lia. eexists; split; [reflexivity|unfold KP; lia].
 Qed.
 Lemma primi_coef : forall p G (a : tm G TR) (b : tm G TI) r x k n1 n2, oki p x k = true ->
   ev RO fuel a r = Some (x, n1, 0)%nat -> ev RO fuel b r = Some (k, n2, 0)%nat ->
-  exists n, ev RO fuel (dit p a b) r = Some (diR p x k, n, 0)%nat /\ (n <= n1 + n2 + KP)%nat.
+  exists n, ev RO fuel (dit p a b) r = Some (diR p x k, n, 0)%nat /\ (n <= n1 + 3 * n2 + KP)%nat.
 Proof.
   intros [|] G a b r x k n1 n2 Hok Ha Hb; [exact (@powi_coef _ _ _ _ _ _ _ _ Hok Ha Hb)|].
   cbn [dit ev op2v op0v intopv]. rewrite Ha, Hb. cbn [bind tick ret o_oki o_primi RO oki semi diR] in *.

@@ -42,6 +42,8 @@ Fixpoint rn {G H t} (e : tm G t) : ren G H -> tm H t :=
   | tdot a b => fun r => tdot (rn a r) (rn b r)
   end.
 Definition wk {G t} (s : ty) (e : tm G t) : tm (s :: G) t := rn e (@shift G s).
+(* two things bound one after the other, the second without the first *)
+Definition tlet2 {G a b c} (x : tm G a) (y : tm G b) (body : tm (b :: a :: G) c) : tm G c := tlet x (tlet (wk a y) body).
 Definition ups {G H} (s : ty) (r : sub G H) : sub (s :: G) (s :: H) := fun t m =>
   match m in mem _ G' return match G' with nil => unit | s' :: G0 => sub G0 H -> tm (s' :: H) t end with
   | Top => fun _ => tvar Top

@@ -297,6 +297,15 @@ impl Drop for TermKind {
 }
 
 impl Term {
+    /// A variable, or a part of one.
+    pub fn is_path(&self) -> bool {
+        let mut whole = self;
+        while let TermKind::Proj { term, .. } = &*whole.kind {
+            whole = term;
+        }
+        matches!(&*whole.kind, TermKind::Var(..))
+    }
+
     pub fn new(kind: TermKind, span: Span) -> Self {
         Term { kind: Arc::new(kind), span }
     }

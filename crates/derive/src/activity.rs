@@ -9,9 +9,9 @@ use gradus_source::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// The weight ([`Linker::weight`]) up to which a constant is given zero derivatives: `small` of `proofs/Activity.v`. Zeros inside larger data would
-/// need text of their own; its parts are constants in their turn.
-const SMALL: usize = 1;
+/// The weight ([`Linker::weight`]) up to which a constant is given zero derivatives: `small` of `proofs/Activity.v`, so that the cost stays within
+/// the bounds that are proved.
+const SMALL: usize = 7;
 
 /// The constant parts of one term, by address; the term must outlive this.
 pub struct Activity {
@@ -34,11 +34,15 @@ impl Activity {
         self.constant.contains(&address(term))
     }
 
-    /// The type of a part that is left as it stands: one that computes something to which zero derivatives are cheap to give.
+    /// The type of a part that is left as it stands: one that computes something to which zero derivatives are cheap to give
+    /// (`computes` of `proofs/Activity.v`).
     pub fn kept(&self, linker: &Linker, scope: &Scope, term: &Term) -> Made<Option<Type>> {
         let computes = match &*term.kind {
-            TermKind::App(..) | TermKind::Prim { .. } | TermKind::Case { .. } | TermKind::If { .. } => true,
-            TermKind::Proj { .. } | TermKind::Let { .. } | TermKind::LetRec { .. } => true,
+            TermKind::App(..) | TermKind::Prim { .. } | TermKind::If { .. } => true,
+            TermKind::Proj { .. } | TermKind::LetRec { .. } => true,
+            // A name for a variable without reals, or for a part of one, only stands around what computes.
+            TermKind::Let { scheme, bound, .. } => !bound.is_path() || !linker.contents(&scheme.ty).is_leaf(),
+            TermKind::Case { scrutinee, .. } => !scrutinee.is_path() || !linker.only_names(scope, scrutinee)?,
             TermKind::Var(..)
             | TermKind::Global(_)
             | TermKind::Literal(_)
@@ -60,6 +64,17 @@ impl Activity {
 }
 
 impl Linker {
+    /// Whether a `case` of this only gives names to what is inside: there is one constructor, and no reals.
+    fn only_names(&self, scope: &Scope, scrutinee: &Term) -> Made<bool> {
+        let ty = self.type_of(scope, scrutinee)?;
+        Ok(match &ty {
+            Type::Named(name, args) => {
+                self.contents(&ty).is_leaf() && self.declaration(name)?.constructors(args).len() == 1
+            }
+            _ => false,
+        })
+    }
+
     /// The parts of a function that its derivatives leave as they stand, by address; the function must outlive this.
     pub fn kept_parts(&self, lambda: &Arc<Lambda>) -> Result<FxHashSet<usize>, Box<Diagnostic>> {
         let scope = self.scope(lambda);

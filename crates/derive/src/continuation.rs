@@ -9,7 +9,7 @@ use crate::forms;
 use crate::mode::{Capabilities, ModeRules};
 use crate::vector::{array, empty, vector_add, zeros};
 use crate::wrappers::{call, unit_vector, UNFLATTEN};
-use crate::write::{lambda, mul};
+use crate::write::{lambda, mul, Lets};
 use crate::{Linker, Made};
 use gradus_core::build::At;
 use gradus_core::{Mode, Term, Type};
@@ -27,13 +27,20 @@ impl Vect for Continuation {
 
     /// D(mul r1 r2) = (.., fun z -> vector_add (k1 (r2 * z)) (k2 (r1 * z)))
     fn combine(&self, at: At, summands: Vec<(Option<Term>, Term)>) -> Term {
-        lambda(at, "z", &Type::Real, |z| {
-            let applied = summands.into_iter().map(|(coefficient, k)| match coefficient {
+        let mut lets = Lets::default();
+        let mut parts = Vec::new();
+        for (coefficient, k) in summands {
+            let coefficient = coefficient.map(|coefficient| lets.bind(at, "p", &Type::Real, coefficient));
+            parts.push((coefficient, lets.bind(at, "k", &self.vect(), k)));
+        }
+        let sum = lambda(at, "z", &Type::Real, |z| {
+            let applied = parts.into_iter().map(|(coefficient, k)| match coefficient {
                 Some(coefficient) => at.app(k, mul(at, coefficient, z.clone())),
                 None => at.app(k, z.clone()),
             });
             applied.reduce(|sum, next| vector_add(at, sum, next)).unwrap_or_else(|| empty(at))
-        })
+        });
+        lets.wrap(at, sum)
     }
 }
 

@@ -7,10 +7,10 @@
 use crate::activity::Activity;
 use crate::mode::ModeRules;
 use crate::primal::{of_primals, primal, Translator};
-use crate::prims::{treatment, Treatment};
+use crate::prims::{on_reals, treatment, Treatment};
 use crate::scope::Scope;
 use crate::stopped::stopped;
-use crate::write::{bind, is_always_one, watched_prim, Lets};
+use crate::write::{bind, is_one, watched_prim, Lets};
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
 use gradus_core::traverse::with_stack;
@@ -61,12 +61,13 @@ pub trait Vect: ModeRules {
     fn zero(&self, at: At) -> Term;
 
     /// The image of a primitive as a whole, for a mode whose arithmetic is more than a linear combination (`tower`). The
-    /// primals and the duals of the arguments that carry a derivative are atoms.
+    /// primals and the duals of the arguments that carry a derivative may be written more than once.
     fn primitive(&self, _at: At, _prim: Prim, _primals: &[Term], _duals: &[Option<Term>]) -> Option<Term> {
         None
     }
 
-    /// `p1 * v1 + ... + pn * vn`. There is at least one summand, coefficients and vectors are atoms, and no coefficient means 1.
+    /// `p1 * v1 + ... + pn * vn`. There is at least one summand, and no coefficient means 1. Coefficients compute something: they are to be written once, and
+    /// under no binder.
     fn combine(&self, at: At, summands: Vec<(Option<Term>, Term)>) -> Term;
 }
 
@@ -216,6 +217,7 @@ impl<V: Vect> Dual<'_, V> {
     }
 
     fn prim(&mut self, at: At, prim: Prim, types: &Arc<[Type]>, args: &[Term]) -> Made<Term> {
+        let prim = on_reals(prim, types);
         match treatment(prim) {
             Treatment::Smooth => self.smooth(at, prim, args),
             Treatment::Primal => of_primals(self, at, prim, types, args),
@@ -249,41 +251,40 @@ impl<V: Vect> Dual<'_, V> {
     }
 
     /// K Fig. 14 and N Fig. 4.9:
-    /// D(op(e1, .., en)) = let (xi, xi') = D(ei) in (op(x1, .., xn), x1' * d1 op(x1, .., xn) + ... + xn' * dn op(x1, .., xn)).
+    /// D(op(e1, .., en)) = let di = D(ei) in (op(fst d1, .., fst dn), d1 op(fst d1, .., fst dn) * snd d1 + ... + dn op(fst d1, .., fst dn) * snd dn).
     ///
     /// An argument that cannot carry a derivative adds no summand, so that a partial derivative that does not exist there
-    /// (the one of `x ** 2.0` by its exponent, at a negative `x`) does no harm.
+    /// (the one of `x ** 2.0` by its exponent, at a negative `x`) does no harm. Word for word the text of `proofs/Macro.v`.
     fn smooth(&mut self, at: At, prim: Prim, args: &[Term]) -> Made<Term> {
-        let info = prim.info();
+        let params = &prim.info().params;
         let mut lets = Lets::default();
-        let (mut primals, mut vects) = (Vec::new(), Vec::new());
-        for (arg, ty) in args.iter().zip(&info.params) {
+        let (mut primals, mut duals) = (vec![at.unit(); args.len()], vec![None; args.len()]);
+        // Reals before integers, as in the proofs.
+        let (reals, integers): (Vec<usize>, Vec<usize>) = (0..args.len()).partition(|i| params[*i] == Type::Real);
+        for i in reals.into_iter().chain(integers) {
+            let (arg, ty) = (&args[i], &params[i]);
             if *ty != Type::Real || self.activity.is_constant(arg) {
-                let value = primal(self, arg, ty)?;
-                primals.push(lets.bind(at, "x", ty, value));
-                vects.push(None);
+                primals[i] = lets.name(at, "x", ty, primal(self, arg, ty)?);
             } else {
-                let dual = lets.bind(at, "d", &real(self.mode), self.term(arg)?);
-                primals.push(lets.bind(at, "x", &Type::Real, at.proj(dual.clone(), 0)));
-                vects.push(Some(dual));
+                let dual = lets.name(at, "d", &real(self.mode), self.term(arg)?);
+                primals[i] = at.proj(dual.clone(), 0);
+                duals[i] = Some(dual);
             }
         }
-        if let Some(image) = self.mode.primitive(at, prim, &primals, &vects) {
+        if let Some(image) = self.mode.primitive(at, prim, &primals, &duals) {
             return Ok(lets.wrap(at, image));
         }
-        let value = lets.bind(at, "y", &Type::Real, watched_prim(at, prim, [], primals.clone()));
         let mut summands = Vec::new();
-        for (partial, dual) in partials(at, prim, &primals).into_iter().zip(vects) {
+        for (partial, dual) in partials(at, prim, &primals).into_iter().zip(duals) {
             let (Some(partial), Some(dual)) = (partial, dual) else { continue };
-            let coefficient = (!is_always_one(&partial, &primals)).then(|| lets.bind(at, "p", &Type::Real, partial));
-            summands.push((coefficient, lets.bind(at, "x_tan", &self.mode.vect(), at.proj(dual, 1))));
+            summands.push(((!is_one(&partial)).then_some(partial), at.proj(dual, 1)));
         }
         let vect = if summands.is_empty() { self.mode.zero(at) } else { self.mode.combine(at, summands) };
-        Ok(lets.wrap(at, at.tuple([value, vect])))
+        Ok(lets.wrap(at, at.tuple([watched_prim(at, prim, [], primals), vect])))
     }
 }
 
-/// The partial derivatives of a smooth primitive at atoms.
+/// The partial derivatives of a smooth primitive at terms that may be written more than once.
 pub fn partials(at: At, prim: Prim, args: &[Term]) -> Vec<Option<Term>> {
     match prim.info().partials {
         Some(partials) => partials(at, args),

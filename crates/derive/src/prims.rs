@@ -1,6 +1,6 @@
 //! What differentiation does with each primitive: the one place that decides it, for all modes.
 
-use gradus_core::Prim;
+use gradus_core::{Prim, Type};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
@@ -46,5 +46,14 @@ pub fn treatment(prim: Prim) -> Treatment {
         Prim::ZeroLike => Polytypic("zero_like"),
         Prim::StopGradient => StopGradient,
         Prim::Checkpoint => Checkpoint,
+    }
+}
+
+/// The operations of vector spaces that are arithmetic where the space is that of the reals.
+pub fn on_reals(prim: Prim, types: &[Type]) -> Prim {
+    match (prim, types) {
+        (Prim::VectorAdd, [Type::Real]) => Prim::AddReal,
+        (Prim::VectorSub, [Type::Real]) => Prim::SubReal,
+        _ => prim,
     }
 }

@@ -45,6 +45,9 @@ impl Contents {
     }
 }
 
+/// A weight that is too much, whatever is around it.
+const NOT_SMALL: usize = 1_000_000;
+
 /// The weight of parts that are nested to the right; parts without reals weigh nothing together.
 fn nested(weights: &[usize]) -> usize {
     match weights {
@@ -117,7 +120,7 @@ impl Linker {
         found
     }
 
-    /// How many steps it takes to give zero derivatives to a value of small data: one for each real, and for each pair and each choice around
+    /// How many steps it takes to give zero derivatives to a value of small data: one for each real, and for each pair around
     /// reals (as `proofs/Macro.v` counts them).
     pub fn weight(&self, ty: &Type) -> usize {
         with_stack(|| {
@@ -129,13 +132,14 @@ impl Linker {
                 Type::Tuple(parts) => self.product_weight(parts),
                 Type::Named(name, args) => {
                     let decl = self.declaration(name).unwrap_or_else(|_| gradus_source::bug!("no type {}", name.base));
-                    let weights: Vec<usize> =
-                        decl.constructors(args).iter().map(|(_, types)| self.product_weight(types)).collect();
-                    nested(&weights)
+                    match &decl.constructors(args)[..] {
+                        [(_, types)] => self.product_weight(types),
+                        // A choice would have to be looked at.
+                        _ => NOT_SMALL,
+                    }
                 }
                 Type::Var(_) | Type::Int | Type::Bool | Type::String | Type::Unit => 0,
-                // Not small, whatever is around it.
-                Type::Fun(_) | Type::Array(_) => 1_000_000,
+                Type::Fun(_) | Type::Array(_) => NOT_SMALL,
             }
         })
     }

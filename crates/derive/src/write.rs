@@ -121,6 +121,11 @@ impl Lets {
         if is_atom(&bound) {
             return bound;
         }
+        self.name(at, name, ty, bound)
+    }
+
+    /// Binds a term, an atom too, and gives the variable.
+    pub fn name(&mut self, at: At, name: &str, ty: &Type, bound: Term) -> Term {
         let var = Var::fresh(name);
         self.bind_var(var.clone(), ty.clone(), bound);
         at.var(&var)

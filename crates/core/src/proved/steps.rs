@@ -214,6 +214,8 @@ fn prim_steps(prim: Prim, types: &[Type], args: &[Term]) -> Option<u32> {
         // A function that is written out costs a step as the argument that it is here, and none in the loop.
         Prim::Build if args.get(1).is_some_and(|function| parameters(function) > 0) => 0,
         Prim::Ifold if args.get(1).is_some_and(|step| parameters(step) > 1) => 0,
+        // `let f = .. in loop n ..`
+        Prim::Ifold if args.first().is_some_and(Term::is_path) => 2,
         // `let n = .. in let f = .. in build n ..`
         Prim::Build | Prim::Ifold => 4,
         // See `NEXT_ITERATION`.

@@ -84,9 +84,9 @@ impl Translator<'_> {
                 })?;
                 Ok(Wire::bind(size, Wire::bind(function, body)))
             }
-            (Prim::Ifold, [count, step, start]) => {
-                let count = self.wire(count)?;
+            (Prim::Ifold, [number, step, start]) => {
                 if let Some((l, inner)) = two_parameters(step) {
+                    let count = self.wire(number)?;
                     let start = self.wire(start)?;
                     let index = Some((l.param.clone(), l.ty.clone()));
                     let state = Some((inner.param.clone(), inner.ty.clone()));
@@ -95,6 +95,7 @@ impl Translator<'_> {
                 }
                 // A function of the index that computes the function of the state.
                 if self.in_place && matches!(&*step.kind, TermKind::Lambda(_)) {
+                    let count = self.wire(number)?;
                     let start = self.wire(start)?;
                     let body = self.under([None, None], |t| {
                         let first = Wire::op("app", [t.wire(step)?, Wire::Var(1)]);
@@ -102,20 +103,26 @@ impl Translator<'_> {
                     })?;
                     return Ok(Wire::Loop(Box::new(count), Box::new(start), Box::new(body)));
                 }
-                let n = self.scope.len();
-                let (step, rest) = self.under([None], |t| {
+                let looped = |t: &mut Self, n: &dyn Fn(&mut Self) -> Within<Wire>| {
                     let step = t.wire(step)?;
                     let f = t.scope.len();
-                    t.under([None], |t| {
-                        let (count, start) = (t.index(n), t.wire(start)?);
+                    let rest = t.under([None], |t| {
+                        let (count, start) = (n(t)?, t.wire(start)?);
                         let body = t.under([None, None], |t| {
                             let first = Wire::op("app", [t.index(f), Wire::Var(1)]);
                             Ok(Wire::op("app", [first, Wire::Var(0)]))
                         })?;
-                        Ok((step, Wire::Loop(Box::new(count), Box::new(start), Box::new(body))))
-                    })
-                })?;
-                Ok(Wire::bind(count, Wire::bind(step, rest)))
+                        Ok(Wire::Loop(Box::new(count), Box::new(start), Box::new(body)))
+                    })?;
+                    Ok(Wire::bind(step, rest))
+                };
+                if number.is_path() {
+                    return looped(self, &|t| t.wire(number));
+                }
+                let count = self.wire(number)?;
+                let n = self.scope.len();
+                let rest = self.under([None], |t| looped(t, &|t| Ok(t.index(n))))?;
+                Ok(Wire::bind(count, rest))
             }
             (Prim::Iterate, [step, start]) => {
                 let [from, to] = &types[..] else { return outside("`iterate` without its types") };
