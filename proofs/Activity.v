@@ -125,13 +125,28 @@ Lemma cast_sum_sym : forall X a a' b b' (p : a' = a) (q : b' = b) (g : den X (TS
   cast (P := den X) (eq_sym (eq2 TSum p q)) g =
   match g with inl x => inl (cast (P := den X) (eq_sym p) x) | inr y => inr (cast (P := den X) (eq_sym q) y) end.
 Proof. intros. destruct p, q, g; reflexivity. Qed.
+Definition eq1 (C : ty -> ty) {a a'} (p : a' = a) : C a' = C a := match p with eq_refl => eq_refl end.
+Lemma cast_array : forall X a a' (p : a' = a) (g : den X (TArr a')), cast (P := den X) (eq1 TArr p) g = map (fun x => cast (P := den X) p x) g.
+Proof. intros. destruct p. simpl. symmetry. apply map_id. Qed.
+Lemma cast_array_sym : forall X a a' (p : a' = a) (g : den X (TArr a)),
+  cast (P := den X) (eq_sym (eq1 TArr p)) g = map (fun x => cast (P := den X) (eq_sym p) x) g.
+Proof. intros. destruct p. simpl. symmetry. apply map_id. Qed.
+Lemma tree_map_id : forall A (t : tree A), tree_map (fun x => x) t = t.
+Proof.
+  fix go 2. intros A [a ts]. simpl. f_equal. induction ts as [|t ts IH]; [reflexivity|]. simpl. f_equal; [apply go|exact IH].
+Qed.
+Lemma cast_tree : forall X a a' (p : a' = a) (g : den X (TTree a')), cast (P := den X) (eq1 TTree p) g = tree_map (fun x => cast (P := den X) p x) g.
+Proof. intros. destruct p. simpl. symmetry. apply tree_map_id. Qed.
+Lemma cast_tree_sym : forall X a a' (p : a' = a) (g : den X (TTree a)),
+  cast (P := den X) (eq_sym (eq1 TTree p)) g = tree_map (fun x => cast (P := den X) (eq_sym p) x) g.
+Proof. intros. destruct p. simpl. symmetry. apply tree_map_id. Qed.
 
 Lemma some_inj : forall A (a b : A), Some a = Some b -> a = b.
 Proof. intros A a b H. change (match Some a with Some x => x | None => a end = b). rewrite H. reflexivity. Qed.
 
 (* a cheap test before the work: whether a variable from outside with another type is mentioned *)
 Fixpoint leaf (t : ty) : bool :=
-  match t with TU | TI => true | TProd a b | TSum a b => if leaf a then leaf b else false | _ => false end.
+  match t with TU | TI => true | TProd a b | TSum a b => if leaf a then leaf b else false | TArr a | TTree a => leaf a | TR | TFun _ _ => false end.
 Fixpoint position {t G} (m : mem t G) : nat := match m with Top => O | Pop m => S (position m) end.
 Fixpoint active {G t} (n : nat) (e : tm G t) : bool :=
   match e with

@@ -17,8 +17,6 @@ Fixpoint data (t : ty) : bool :=
   end.
 Definition datas (G : list ty) : bool := forallb data G.
 
-Fixpoint tree_map {A B} (f : A -> B) (t : tree A) : tree B :=
-  match t with Node a ts => Node (f a) (map (tree_map f) ts) end.
 
 Section Deriv.
 Variable U : NormedModule R_AbsRing.

@@ -102,6 +102,37 @@ Definition Arr {A B} (P : (U -> A) -> B -> Prop) (f : U -> list A) (g : list B) 
   exists fs, near (fun u => f u = map (fun k => k u) fs) /\ Forall2 P fs g.
 Definition Tr {A B} (P : (U -> A) -> B -> Prop) (f : U -> tree A) (g : tree B) : Prop :=
   exists ft, near (fun u => f u = tree_at ft u) /\ tree2 P ft g.
+(* such values of constant parts are constant *)
+Lemma Arr_near : forall A B (P : (U -> A) -> B -> Prop) (c : B -> A), (forall f g, P f g -> near (fun u => f u = c g)) ->
+  forall f g, Arr P f g -> near (fun u => f u = map c g).
+Proof.
+  intros A B P c H f g (fs & L & HF). assert (near (fun u => map (fun k => k u) fs = map c g)) as L'.
+  { clear L. induction HF as [|k x fs g Hk HF IH]; [apply always; reflexivity|]. generalize (H _ _ Hk) IH. apply near2. intros u E1 E2. simpl. f_equal; assumption. }
+  revert L L'. apply near2. congruence.
+Qed.
+Lemma Tr_near : forall A B (P : (U -> A) -> B -> Prop) (c : B -> A), (forall f g, P f g -> near (fun u => f u = c g)) ->
+  forall f g, Tr P f g -> near (fun u => f u = tree_map c g).
+Proof.
+  intros A B P c H f g (ft & L & HF). assert (near (fun u => tree_at ft u = tree_map c g)) as L'.
+  { clear L. revert g HF. induction ft as [a ts IH] using tree_ind'. intros g HF. inversion HF as [? b ? us Ha Hs]; subst. clear HF.
+    assert (near (fun u => map (fun t => tree_at t u) ts = map (tree_map c) us)) as Ls.
+    { revert us Hs. induction IH as [|t ts It Is IHs]; intros us Hs; inversion Hs; subst; [apply always; reflexivity|].
+      generalize (It _ H2) (IHs _ H4). apply near2. intros u E1 E2. simpl. f_equal; [exact E1|exact E2]. }
+    generalize (H _ _ Ha) Ls. apply near2. intros u E1 E2. simpl. f_equal; [exact E1|exact E2]. }
+  revert L L'. apply near2. congruence.
+Qed.
+Lemma Arr_const : forall A B (P : (U -> A) -> B -> Prop) (c : A -> B), (forall v, P (fun _ => v) (c v)) -> forall v, Arr P (fun _ => v) (map c v).
+Proof.
+  intros A B P c H v. exists (map (fun x _ => x) v). split.
+  - apply always. intros u. rewrite map_map, map_id. reflexivity.
+  - induction v; simpl; constructor; auto.
+Qed.
+Lemma Tr_const : forall A B (P : (U -> A) -> B -> Prop) (c : A -> B), (forall v, P (fun _ => v) (c v)) -> forall v, Tr P (fun _ => v) (tree_map c v).
+Proof.
+  intros A B P c H v. exists (tree_map (fun x _ => x) v). split.
+  - apply always. intros u. induction v as [a ts IH] using tree_ind'. simpl. f_equal. rewrite map_map. induction IH as [|t ts It Is IHs]; simpl; [reflexivity|]. f_equal; assumption.
+  - induction v as [a ts IH] using tree_ind'. simpl. constructor; [apply H|]. induction IH as [|t ts It Is IHs]; simpl; constructor; assumption.
+Qed.
 Definition Pair {A B A' B'} (P : (U -> A) -> B -> Prop) (Q : (U -> A') -> B' -> Prop) (f : U -> A * A') (g : B * B') : Prop :=
   P (fun u => fst (f u)) (fst g) /\ Q (fun u => snd (f u)) (snd g).
 Definition Const {A} (f : U -> A) (g : A) : Prop := near (fun u => f u = g).

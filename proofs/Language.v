@@ -128,6 +128,8 @@ Fixpoint kleene {A B} (fuel : nat) (F : (A -> M B) -> A -> M B) : A -> M B :=
 (* ---- values -------------------------------------------------------------------- *)
 Inductive tree (A : Type) : Type := Node : A -> list (tree A) -> tree A.
 Arguments Node {A} _ _.
+Fixpoint tree_map {A B} (f : A -> B) (t : tree A) : tree B :=
+  match t with Node a ts => Node (f a) (map (tree_map f) ts) end.
 
 Section Den.
 Variable X : Type.           (* the reals *)

@@ -82,6 +82,8 @@ Fixpoint same (t : ty) : option (D t = t) :=
   | TU => Some eq_refl | TI => Some eq_refl
   | TProd a b => map2 (fun p q => eq2 TProd p q) (same a) (same b)
   | TSum a b => map2 (fun p q => eq2 TSum p q) (same a) (same b)
+  | TArr a => option_map (fun p => eq1 TArr p) (same a)
+  | TTree a => option_map (fun p => eq1 TTree p) (same a)
   | _ => None
   end.
 Fixpoint weight (t : ty) : nat :=
@@ -599,6 +601,8 @@ Proof.
     destruct g as [g|g]; destruct HV as (f1 & L & V1); [generalize (IHt1 _ _ _ H1 V1)|generalize (IHt2 _ _ _ H2 V1)];
       revert L; apply near2; intros u E1 E2; rewrite E1;
       [exact (eq_trans (f_equal inl E2) (eq_sym (cast_sum p q (inl g))))|exact (eq_trans (f_equal inr E2) (eq_sym (cast_sum p q (inr g))))].
+  - apply option_map_some in Hs as (p & H1 & ->). rewrite cast_array. exact (@Arr_near U u0 _ _ (V t) (fun x => cast (P := den R) p x) (fun f g => IHt p f g H1) f g HV).
+  - apply option_map_some in Hs as (p & H1 & ->). rewrite cast_tree. exact (@Tr_near U u0 _ _ (V t) (fun x => cast (P := den R) p x) (fun f g => IHt p f g H1) f g HV).
 Qed.
 Lemma V_same_const : forall t H v, same T t = Some H -> V t (fun _ => v) (cast (P := den R) (eq_sym H) v).
 Proof.
@@ -607,6 +611,8 @@ Proof.
   - apply map2_some in Hs as (p & q & H1 & H2 & ->). rewrite cast_pair_sym. split; simpl; auto.
   - apply map2_some in Hs as (p & q & H1 & H2 & ->). rewrite cast_sum_sym.
     destruct v as [v|v]; exists (fun _ => v); (split; [apply always; reflexivity|auto]).
+  - apply option_map_some in Hs as (p & H1 & ->). rewrite cast_array_sym. exact (@Arr_const U u0 _ _ (V t) (fun x => cast (P := den R) (eq_sym p) x) (fun v => IHt p v H1) v).
+  - apply option_map_some in Hs as (p & H1 & ->). rewrite cast_tree_sym. exact (@Tr_const U u0 _ _ (V t) (fun x => cast (P := den R) (eq_sym p) x) (fun v => IHt p v H1) v).
 Qed.
 Lemma VE_same : forall G f g, VE G f g ->
   near (fun u => forall t (m : mem t G) H, same T t = Some H -> look m (f u) = cast (P := den R) H (look (Dmem T m) g)).

@@ -103,6 +103,8 @@ Fixpoint sameM (t : ty) : option (MD t = t) :=
   | TU => Some eq_refl | TI => Some eq_refl
   | TProd a b => map2 (fun p q => eq2 TProd p q) (sameM a) (sameM b)
   | TSum a b => map2 (fun p q => eq2 TSum p q) (sameM a) (sameM b)
+  | TArr a => option_map (fun p => eq1 TArr p) (sameM a)
+  | TTree a => option_map (fun p => eq1 TTree p) (sameM a)
   | _ => None
   end.
 Fixpoint weightM (t : ty) : nat :=
@@ -130,8 +132,8 @@ Definition liftM (t : ty) : forall G, tm G t -> option (tm G (MD t)) :=
     end
   end.
 Definition keepsM {G t} (e : tm G t) : option (tm (map MD G) t) := plain MD (@Mmem) sameM e.
-Definition constantM {G t} (e : tm G t) : option (tm (map MD G) (MD t)) :=
-  if andb (computes e) (weightM t <=? small) then match keepsM e with Some e => @liftM t _ e | None => None end else None.
+Definition constantM {G t} (e : tm G t) (kept : tm (map MD G) t) : option (tm (map MD G) (MD t)) :=
+  if andb (computes e) (weightM t <=? small) then @liftM t _ kept else None.
 
 (* ---- loops with the state threaded through --------------------------------------------------- *)
 (* build and map: the accumulator is the array so far, and the state *)
@@ -192,8 +194,11 @@ Arguments both {G t} & i.
 (* a constant of type real is its own value *)
 Definition number_of {G} t : tm (map MD G) t -> valued G t :=
   match t return tm (map MD G) t -> valued G t with TR => fun e => inl e | _ => fun _ => tt end.
-Definition kept {G t} (e : tm G t) (d : tm (map MD G) (MD t)) : image G t * valued G t :=
-  (inl d, match keepsM e with Some e => number_of e | None => drop (inl d) end).
+Definition choose {G t} (e : tm G t) (rule : unit -> image G t * valued G t) : image G t * valued G t :=
+  match keepsM e with
+  | Some kept => (match constantM e kept with Some d => inl d | None => fst (rule tt) end, number_of kept)
+  | None => rule tt
+  end.
 (* one step more *)
 Definition map_image {G a b} (i : tm G a + tm G (TM a)) (now : tm G a -> tm G b) (later : tm (a :: G) b) : tm G b + tm G (TM b) :=
   match i with inl e => inl (now e) | inr m => inr (mbind m (mpure later)) end.
@@ -203,7 +208,7 @@ Definition map_images {G a b c} (i : tm G a + tm G (TM a)) (j : tm G b + tm G (T
   | _, _ => inr (ibind i (ibind (iwk _ j) (mpure later)))
   end.
 Fixpoint BT {G t} (e : tm G t) : image G t * valued G t :=
-  match constantM e with Some d => kept e d | None =>
+  choose e (fun _ =>
   match e in tm G t return image G t * valued G t with
   | tvar v => both (inl (tvar (Mmem v)))
   | tlam b => both (inl (tlam (comp (fst (BT b)) : tm (map MD (_ :: _)) _)))
@@ -245,8 +250,7 @@ Fixpoint BT {G t} (e : tm G t) : image G t * valued G t :=
   | treal a => let A := fst (BT a) in (map_image A (fun x => tpair (treal x) dzero) (tpair (treal v0) dzero), map_image A (fun x => treal x) (treal v0))
   | tsum a => both (inr (ibind (fst (BT a)) msumT))
   | tdot a b => both (inr (ibind (fst (BT a)) (ibind (iwk _ (fst (BT b))) mdotT)))
-  end
-  end.
+  end).
 Definition MT {G t} (e : tm G t) : tm (map MD G) (TM (MD t)) := comp (fst (BT e)).
 Definition PT {G t} (e : tm G t) : valued G t := snd (BT e).
 Notation monadic := MT.
@@ -1035,6 +1039,8 @@ Proof.
     destruct g as [g|g]; destruct HV as (f1 & L & V1); [generalize (IHt1 _ _ _ _ H1 V1)|generalize (IHt2 _ _ _ _ H2 V1)];
       revert L; apply near2; intros u E1 E2; rewrite E1;
       [exact (eq_trans (f_equal inl E2) (eq_sym (cast_sum p q (inl g))))|exact (eq_trans (f_equal inr E2) (eq_sym (cast_sum p q (inr g))))].
+  - apply option_map_some in Hs as (p & H1 & ->). rewrite cast_array. exact (@Arr_near U u0 _ _ (VK t C) (fun x => cast (P := den R) p x) (fun f g => IHt C p f g H1) f g HV).
+  - apply option_map_some in Hs as (p & H1 & ->). rewrite cast_tree. exact (@Tr_near U u0 _ _ (VK t C) (fun x => cast (P := den R) p x) (fun f g => IHt C p f g H1) f g HV).
 Qed.
 Lemma VK_same_const : forall t C H v, sameM t = Some H -> VK t C (fun _ => v) (cast (P := den R) (eq_sym H) v).
 Proof.
@@ -1043,6 +1049,8 @@ Proof.
   - apply map2_some in Hs as (p & q & H1 & H2 & ->). rewrite cast_pair_sym. split; simpl; auto.
   - apply map2_some in Hs as (p & q & H1 & H2 & ->). rewrite cast_sum_sym.
     destruct v as [v|v]; exists (fun _ => v); (split; [apply always; reflexivity|auto]).
+  - apply option_map_some in Hs as (p & H1 & ->). rewrite cast_array_sym. exact (@Arr_const U u0 _ _ (VK t C) (fun x => cast (P := den R) (eq_sym p) x) (fun v => IHt C p v H1) v).
+  - apply option_map_some in Hs as (p & H1 & ->). rewrite cast_tree_sym. exact (@Tr_const U u0 _ _ (VK t C) (fun x => cast (P := den R) (eq_sym p) x) (fun v => IHt C p v H1) v).
 Qed.
 Lemma VKE_same : forall G C f g, VKE G C f g ->
   near (fun u => forall t (m : mem t G) H, sameM t = Some H -> look m (f u) = cast (P := den R) H (look (Mmem m) g)).
@@ -1100,12 +1108,12 @@ Proof.
   inversion Hd; subst. destruct (@zero_ev G r C) as (nz & Ez & Bz & Rz).
   exists (v, enc DZero). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply RealM_const|]. lia.
 Qed.
-Lemma E_constant : forall G t (e : tm G t) d C f g, VKE G C f g -> constantM e = Some d ->
+Lemma E_constant : forall G t (e : tm G t) e' d C f g, VKE G C f g -> keepsM e = Some e' -> constantM e e' = Some d ->
   E (VK t C) (fun u => evR e (f u)) (evR d g).
 Proof.
-  intros G t e d C f g HG Hc. unfold constantM in Hc. destruct (andb (computes e) (weightM t <=? small)) eqn:Hs; [|discriminate].
+  intros G t e e' d C f g HG Hk Hc. unfold constantM in Hc. destruct (andb (computes e) (weightM t <=? small)) eqn:Hs; [|discriminate].
   apply andb_prop in Hs as [_ Hs]. apply Nat.leb_le in Hs.
-  destruct (keepsM e) as [e'|] eqn:Hk; [|discriminate]. pose proof (@keeps_near _ _ _ _ _ _ _ HG Hk) as L.
+  pose proof (@keeps_near _ _ _ _ _ _ _ HG Hk) as L.
   intros a0 n0 H0. rewrite (here L) in H0.
   destruct (@lift_ok _ _ _ _ C _ _ _ Hc Hs H0) as (g' & n' & E1 & V1 & B1).
   exists (fun _ => a0), g', n'. split; [|split; [exact E1|split; [exact V1|]]].
@@ -1328,20 +1336,27 @@ Qed.
 Definition Good {G t} (e : tm G t) : Prop :=
   (forall C f g, VKE G C f g -> EI t G C (fun u => evR e (f u)) (fst (BT e)) g) /\
   (forall C f g, VKE G C f g -> EP t G C (fun u => evR e (f u)) (snd (BT e)) g).
-Lemma EP_kept : forall G t (e : tm G t) d C f g, VKE G C f g -> constantM e = Some d -> EP t G C (fun u => evR e (f u)) (snd (kept e d)) g.
+(* a constant, or what the rule gives *)
+Lemma EI_choose : forall G t (e : tm G t) rule C f g, VKE G C f g -> EI t G C (fun u => evR e (f u)) (fst (rule tt)) g ->
+  EI t G C (fun u => evR e (f u)) (fst (choose e rule)) g.
 Proof.
-  intros G t e d C f g HG Hc. pose proof (@E_constant _ _ _ _ C _ _ HG Hc) as HE. unfold kept. cbn [snd].
-  destruct (keepsM e) as [e'|] eqn:Hk; [|exact (@EP_drop t G C _ (inl d) g HE)]. destruct t; try exact I.
+  intros G t e rule C f g HG HR. unfold choose. destruct (keepsM e) as [e'|] eqn:Hk; [|exact HR]. cbn [fst].
+  destruct (constantM e e') as [d|] eqn:Hc; [|exact HR]. exact (@E_constant _ _ _ _ _ C _ _ HG Hk Hc).
+Qed.
+Lemma EP_choose : forall G t (e : tm G t) rule C f g, VKE G C f g -> EP t G C (fun u => evR e (f u)) (snd (rule tt)) g ->
+  EP t G C (fun u => evR e (f u)) (snd (choose e rule)) g.
+Proof.
+  intros G t e rule C f g HG HR. unfold choose. destruct (keepsM e) as [e'|] eqn:Hk; [|exact HR]. cbn [snd]. destruct t; try exact I.
   intros a0 n0 H0. destruct (@E_keeps _ _ _ _ C _ _ HG Hk _ _ H0) as (fa & v & n & L & E1 & V1 & B1).
   exists (fun _ => v), v, n. split; [|split; [exact E1|split; [split; [reflexivity|exists (fun _ => 0%R); apply diff_const]|lia]]].
   generalize (filter_and _ _ L V1). apply filter_imp. intros u [-> ->]. reflexivity.
 Qed.
-Lemma Good_drop : forall G t (e : tm G t), match constantM e with Some d => BT e = kept e d | None => snd (BT e) = drop (fst (BT e)) end ->
-  (forall C f g, VKE G C f g -> EI t G C (fun u => evR e (f u)) (fst (BT e)) g) -> Good e.
+Lemma Good_both : forall G t (e : tm G t) i, BT e = choose e (fun _ => both i) ->
+  (forall C f g, VKE G C f g -> EI t G C (fun u => evR e (f u)) i g) -> Good e.
 Proof.
-  intros G t e H HM. split; [exact HM|]. intros C f g HG. destruct (constantM e) as [d|] eqn:Hc.
-  - rewrite H. exact (@EP_kept _ _ _ _ C _ _ HG Hc).
-  - rewrite H. apply EP_drop, HM, HG.
+  intros G t e i H HM. split; intros C f g HG; rewrite H.
+  - apply EI_choose; [exact HG|]. exact (HM C f g HG).
+  - apply EP_choose; [exact HG|]. apply EP_drop, HM, HG.
 Qed.
 Lemma Good_run : forall G t (e : tm G t), Good e -> forall C f g, VKE G C f g -> EK (VK t) C (fun u => evR e (f u)) (run (MT e) g).
 Proof. intros G t e [H _] C f g HG. apply EI_run, H, HG. Qed.
@@ -1350,14 +1365,9 @@ Proof. intros G t e [H _] C f g HG. apply EI_run, H, HG. Qed.
 Ltac refold := cbn [both fst snd]; repeat match goal with
   | |- context [comp (fst (@BT ?G ?t ?e))] => change (comp (fst (@BT G t e))) with (@MT G t e)
   end.
-Ltac start := cbn [ev BT];
-  match goal with HG : VKE _ ?C _ _ |- context [constantM ?c] =>
-    destruct (constantM c) as [image|] eqn:Hconst; [exact (@E_constant _ _ _ _ C _ _ HG Hconst)|clear Hconst] end; refold.
-Ltac startp := cbn [ev BT];
-  match goal with HG : VKE _ ?C _ _ |- context [constantM ?c] =>
-    destruct (constantM c) as [image|] eqn:Hconst; [exact (@EP_kept _ _ _ _ C _ _ HG Hconst)|clear Hconst] end; refold;
-  cbn [EP]; apply EG_weak.
-Ltac whole := apply Good_drop; [cbn [BT]; destruct (constantM _); auto|]; intros C f g HG; start.
+Ltac start := cbn [BT]; apply EI_choose; [assumption|]; cbn [ev]; refold.
+Ltac startp := cbn [BT]; apply EP_choose; [assumption|]; cbn [ev]; refold; cbn [EP]; apply EG_weak.
+Ltac whole := eapply Good_both; [cbn [BT]; reflexivity|]; intros C f g HG; cbn [ev]; refold.
 Theorem monadic_good : forall G t (e : tm G t), Good e.
 Proof.
   induction e; repeat match goal with IH : Good ?e |- _ =>

@@ -174,10 +174,15 @@ impl Naming<'_> {
             (Prim::NegInt, [n]) if !arithmetic => at.prim(Prim::SubInt, [at.int(0), n.clone()]),
             (Prim::VectorAdd, _) if matches!(&types[..], [Type::Real]) => at.prim(Prim::AddReal, args.to_vec()),
             (Prim::VectorSub, _) if matches!(&types[..], [Type::Real]) => at.prim(Prim::SubReal, args.to_vec()),
-            (Prim::CheckSize, _) => {
-                let checked = at.prim_at(prim, types.clone(), self.all(names, originals, args)?);
-                let var = Var::fresh("checked");
-                names.push(Named { var: var.clone(), ty: prim.info().result_at(types), bound: checked });
+            // The proved language has more than one construct for these: their results have names too.
+            (Prim::CheckSize | Prim::Iterate, _) => {
+                let args = match prim {
+                    Prim::CheckSize => self.all(names, originals, args)?,
+                    _ => args.to_vec(),
+                };
+                let var = Var::fresh("result");
+                let bound = at.prim_at(prim, types.clone(), args);
+                names.push(Named { var: var.clone(), ty: prim.info().result_at(types), bound });
                 at.var(&var)
             }
             (Prim::Build, [size, function]) if !matches!(&*function.kind, TermKind::Lambda(_)) => {
