@@ -34,8 +34,14 @@ impl Sweep<'_> {
             Op::For(_) => {
                 let mut stmt = self.without_settled(stmt);
                 let mut record = Record::Plain;
+                let mut keeping = Vec::new();
                 if let (Op::For(l), true) = (&mut stmt.op, wanted) {
-                    if !l.carried.is_empty() {
+                    if l.carried.is_empty() {
+                        // A loop that only adds to something may not be run at all on the way there.
+                        if !stmt.binds.is_empty() && !self.tracing {
+                            keeping = self.keep_sums(l);
+                        }
+                    } else {
                         let changed = Changed::find(&l.carried, &l.body, 0);
                         let index = Some(l.index);
                         let saved = self.collect_state(&mut stmt.binds, &l.carried, changed, index, &mut l.body);
@@ -43,6 +49,7 @@ impl Sweep<'_> {
                     }
                 }
                 self.b.stmt(stmt);
+                self.has_kept(keeping);
                 record
             }
             Op::While(_) => {

@@ -6,7 +6,7 @@
 //!
 //! - straight-line code: partial derivatives stay in registers;
 //! - a branch of plain arithmetic gives its intermediate values along with its results, so that nothing is computed twice;
-//! - a loop without state: its adjoint is again such a loop, and nothing is stored;
+//! - a loop without state: its adjoint is again such a loop, and nothing is stored but sums that loops inside add up (`kept`);
 //! - a loop with state: the forward sweep also collects the state at the start of each iteration; the adjoint loop goes from the last
 //!   to the first and carries the state's adjoint. Of an array that is changed place by place it collects what is overwritten, and the adjoint loop
 //!   undoes the changes (`undo`). A `while` does the same and counts;
@@ -27,6 +27,7 @@ mod branches;
 mod calls;
 mod control;
 mod emitted;
+mod kept;
 mod merge;
 mod traced;
 mod undo;
@@ -184,6 +185,8 @@ struct Sweep<'a> {
     tracing: bool,
     /// Arrays that the backward sweep has without keeping them.
     given: FxHashSet<Var>,
+    /// Sums that the forward sweep has kept.
+    kept: FxHashMap<Var, kept::Kept>,
 }
 
 impl<'a> Sweep<'a> {
@@ -208,6 +211,7 @@ impl<'a> Sweep<'a> {
             traces: FxHashMap::default(),
             tracing: false,
             given: FxHashSet::default(),
+            kept: FxHashMap::default(),
         }
     }
 
@@ -217,14 +221,32 @@ impl<'a> Sweep<'a> {
 
     /// The forward sweep over a list of statements.
     fn forward(&mut self, stmts: Vec<Stmt>) -> Vec<(Stmt, Record)> {
-        stmts
-            .into_iter()
-            .map(|stmt| {
-                self.b.span = stmt.span;
-                let record = self.forward_stmt(&stmt);
-                (stmt, record)
-            })
-            .collect()
+        let left = self.left_to_kept(&stmts);
+        let mut left_out: Vec<Stmt> = Vec::new();
+        let mut records = Vec::with_capacity(stmts.len());
+        for (at, stmt) in stmts.into_iter().enumerate() {
+            self.b.span = stmt.span;
+            let kept = stmt.binds.first().and_then(|y| self.kept.get(y)).cloned();
+            let record = match (kept, &stmt.op) {
+                _ if left.contains(&at) => {
+                    left_out.push(self.without_settled(&stmt));
+                    Record::Plain
+                }
+                (Some(kept), Op::Freeze { acc }) => {
+                    let mut adding_up: Vec<Stmt> = Vec::new();
+                    let (own, others) = left_out.drain(..).partition(|s| s.binds.contains(acc) || s.mentions(*acc));
+                    left_out = others;
+                    adding_up.extend::<Vec<Stmt>>(own);
+                    adding_up.push(stmt.clone());
+                    self.frozen.insert(*acc, stmt.binds[0].into());
+                    self.kept_sum(stmt.binds[0], &kept, adding_up);
+                    Record::Plain
+                }
+                _ => self.forward_stmt(&stmt),
+            };
+            records.push((stmt, record));
+        }
+        records
     }
 
     fn backward(&mut self, records: Vec<(Stmt, Record)>) {
@@ -296,6 +318,7 @@ impl<'a> Sweep<'a> {
                     known.insert(*new);
                 }
             }
+            self.know_kept_as(*old, *new, renaming);
         }
     }
 

@@ -1,0 +1,201 @@
+//! Sums that a loop without state adds up in loops inside, such as the products of a row and a vector, are kept for the way back if their values matter
+//! there: to read one is cheaper than to add it up again.
+//!
+//! The forward sweep writes them into an array with an axis for each loop around the sum. Whether it does is decided when the program runs, by what the array
+//! would take and how long the sums are; where it does not, the way back adds up again.
+
+use super::control::outer_accumulators;
+use super::*;
+use gradus_core::traverse::with_stack;
+
+/// More numbers than this are not kept, and sums of fewer terms than that are not worth it.
+const MOST: f64 = (1 << 24) as f64;
+const LEAST: i64 = 8;
+
+/// Where a sum is found on the way back.
+#[derive(Clone)]
+pub(super) struct Kept {
+    /// Whether it is there.
+    cond: Atom,
+    all: Atom,
+    index: Vec<Atom>,
+}
+
+/// A sum inside a loop.
+struct Sum {
+    /// What the accumulator is frozen to.
+    value: Var,
+    /// How many terms it has, if that is known before the loop.
+    terms: Option<Atom>,
+    /// The loops around it, the outermost first: their indices and counts.
+    loops: Vec<(Var, Atom)>,
+}
+
+/// An array that a loop fills with its sums.
+pub(super) struct Keeping {
+    value: Var,
+    cond: Atom,
+    acc: Var,
+    index: Vec<Atom>,
+}
+
+impl Sweep<'_> {
+    /// Makes a loop keep sums, and writes what comes before it. [`Sweep::has_kept`] is to be told after the loop.
+    pub(super) fn keep_sums(&mut self, l: &mut For) -> Vec<Keeping> {
+        let mut inside: FxHashSet<Var> = [l.index].into_iter().collect();
+        walk::for_each_binder(&l.body, &mut |v| {
+            inside.insert(v);
+        });
+        let mut sums = Vec::new();
+        self.find_sums(l, &mut Vec::new(), &inside, &mut sums);
+        let keep = |sum: Sum| {
+            let cond = self.is_worth_keeping(&sum);
+            let counts = sum.loops.iter().map(|(_, count)| *count);
+            let dims: Vec<Atom> = counts.map(|count| self.size(cond, count)).collect();
+            let zeros = self.b.fill(dims, Atom::Real(0.0));
+            let acc = self.b.open(sum.value.name.with("_kept"), zeros);
+            let index: Vec<Atom> = sum.loops.iter().map(|(index, _)| (*index).into()).collect();
+            add_where_made(&mut l.body, sum.value, cond, acc, &index);
+            Keeping { value: sum.value, cond, acc, index }
+        };
+        sums.into_iter().map(keep).collect()
+    }
+
+    pub(super) fn has_kept(&mut self, keeping: Vec<Keeping>) {
+        for Keeping { value, cond, acc, index } in keeping {
+            let all = self.b.freeze(acc);
+            self.kept.insert(value, Kept { cond, all, index });
+        }
+    }
+
+    fn is_worth_keeping(&mut self, sum: &Sum) -> Atom {
+        let mut all = Atom::Real(1.0);
+        for (_, count) in &sum.loops {
+            let count = self.b.scalar(Prim::RealOfInt, &[*count]);
+            all = self.b.scalar(Prim::MulReal, &[all, count]);
+        }
+        let few = self.b.scalar(Prim::LessEqual, &[all, Atom::Real(MOST)]);
+        match sum.terms {
+            None => few,
+            Some(terms) => {
+                let long = self.b.scalar(Prim::GreaterEqual, &[terms, Atom::Int(LEAST)]);
+                self.b.select(long, few, Atom::Bool(false))
+            }
+        }
+    }
+
+    /// A count as a length: nothing if the array is not filled, or if the loop does not run.
+    fn size(&mut self, cond: Atom, count: Atom) -> Atom {
+        let size = self.b.select(cond, count, Atom::Int(0));
+        let negative = self.b.scalar(Prim::Less, &[size, Atom::Int(0)]);
+        self.b.select(negative, Atom::Int(0), size)
+    }
+
+    fn find_sums(&self, l: &For, around: &mut Vec<(Var, Atom)>, inside: &FxHashSet<Var>, found: &mut Vec<Sum>) {
+        let is_outside = |atom: Atom| atom.var().is_none_or(|v| !inside.contains(&v));
+        if !l.carried.is_empty() || !is_outside(l.count) || around.len() >= Type::MAX_RANK as usize {
+            return;
+        }
+        around.push((l.index, l.count));
+        let matters = self.values_that_matter(&l.body);
+        with_stack(|| {
+            for stmt in &l.body.stmts {
+                match (&stmt.op, &stmt.binds[..]) {
+                    (Op::For(inner), _) => self.find_sums(inner, around, inside, found),
+                    (Op::Freeze { acc }, [y]) if matters.contains(y) && !self.kept.contains_key(y) => {
+                        let Some((_, Op::For(added))) = adding_up(&l.body.stmts, *acc) else { continue };
+                        let terms = Some(added.count).filter(|count| is_outside(*count));
+                        if !matches!(terms, Some(Atom::Int(k)) if k < LEAST) {
+                            found.push(Sum { value: *y, terms, loops: around.clone() });
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        });
+        around.pop();
+    }
+
+    /// The numbers of a block whose values the way back needs: what active arithmetic that is not linear takes, and what that is computed from.
+    fn values_that_matter(&self, block: &Block) -> FxHashSet<Var> {
+        let mut found: FxHashSet<Var> = FxHashSet::default();
+        for stmt in block.stmts.iter().rev() {
+            let matters = stmt.binds.iter().any(|v| found.contains(v)) || {
+                match &stmt.op {
+                    Op::Scalar { prim: Prim::AddReal | Prim::SubReal | Prim::NegReal, .. } => false,
+                    Op::Scalar { prim: Prim::MulReal, args } => args.iter().all(|a| self.is_active(*a)),
+                    Op::Scalar { args, .. } => args.iter().any(|a| self.is_active(*a)),
+                    _ => false,
+                }
+            };
+            if matters {
+                stmt.op.for_each_operand(&mut |a| found.extend(a.var()));
+            }
+            for (inner, _) in stmt.op.blocks() {
+                found.extend(free_vars(inner).into_iter().filter(|v| v.ty == Type::REAL));
+            }
+        }
+        found
+    }
+
+    /// The statements that add up sums which are kept, of a block that is run again: these are left out, by number. The sums themselves are read, or added up
+    /// after all, where they are frozen.
+    pub(super) fn left_to_kept(&self, stmts: &[Stmt]) -> FxHashSet<usize> {
+        let mut left = FxHashSet::default();
+        for stmt in stmts {
+            if let (Op::Freeze { acc }, Some(true)) = (&stmt.op, stmt.binds.first().map(|y| self.kept.contains_key(y)))
+            {
+                left.extend(adding_up(stmts, *acc).map(|(places, _)| places).into_iter().flatten());
+            }
+        }
+        left
+    }
+
+    /// Reads a sum that was kept, or adds it up by the statements given.
+    pub(super) fn kept_sum(&mut self, value: Var, kept: &Kept, adding_up: Vec<Stmt>) {
+        let Kept { cond, all, index } = kept.clone();
+        self.b.push();
+        let there = self.b.get(all, index);
+        let then = self.b.pop(vec![there]);
+        let again = Block { stmts: adding_up, results: vec![value.into()] };
+        let otherwise = Renaming::default().block(&again);
+        self.b.bind(vec![value], Op::If { cond, then, otherwise, replayed: false });
+    }
+
+    /// New names for sums that are kept.
+    pub(super) fn know_kept_as(&mut self, old: Var, new: Var, renaming: &Renaming) {
+        if let Some(kept) = self.kept.get(&old) {
+            let index = kept.index.iter().map(|i| renaming.atom(*i)).collect();
+            let kept = Kept { index, ..kept.clone() };
+            self.kept.insert(new, kept);
+        }
+    }
+}
+
+/// The statements that open an accumulator of one number and add to it in a loop that does nothing else, by number; and the loop.
+fn adding_up(stmts: &[Stmt], acc: Var) -> Option<([usize; 2], &Op)> {
+    let mut mentions = stmts.iter().enumerate().filter(|(_, stmt)| stmt.binds.contains(&acc) || stmt.mentions(acc));
+    let (open, _) =
+        mentions.next().filter(|(_, stmt)| matches!(stmt.op, Op::Open { init } if init == Atom::Real(0.0)))?;
+    let (adds, stmt) = mentions.next().filter(|(_, stmt)| matches!(stmt.op, Op::For(_)))?;
+    mentions.next().filter(|(_, stmt)| matches!(stmt.op, Op::Freeze { .. }))?;
+    let alone = mentions.next().is_none() && stmt.binds.is_empty() && outer_accumulators(&stmt.op) == [acc];
+    alone.then_some(([open, adds], &stmt.op))
+}
+
+/// Puts a number, where it is made, into its place of an array.
+fn add_where_made(block: &mut Block, value: Var, cond: Atom, acc: Var, index: &[Atom]) {
+    with_stack(|| {
+        if let Some(at) = block.stmts.iter().position(|stmt| stmt.binds.contains(&value)) {
+            let add = Op::Add { acc, index: index.to_vec(), value: value.into() };
+            let span = block.stmts[at].span;
+            let then = Block { stmts: vec![Stmt { binds: Vec::new(), op: add, span }], results: Vec::new() };
+            let op = Op::If { cond, then, otherwise: Block::default(), replayed: false };
+            block.stmts.insert(at + 1, Stmt { binds: Vec::new(), op, span });
+            return;
+        }
+        for stmt in &mut block.stmts {
+            stmt.op.blocks_mut().into_iter().for_each(|inner| add_where_made(inner, value, cond, acc, index));
+        }
+    })
+}
