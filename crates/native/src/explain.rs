@@ -245,12 +245,17 @@ impl Walk<'_> {
         };
         let collected = stmt.binds.get(carried.len()..).unwrap_or_default();
         let is_saved = |v: &&Var| v.name.text().ends_with("_saved");
+        let mut saved: Vec<String> = collected.iter().filter(is_saved).map(element).collect();
+        // Sums that are kept, each in its place of an array for all loops around.
+        for sum in added_to(body).iter().filter(is_saved) {
+            saved.push(element(&Var { ty: Type { rank: 1, ..sum.ty }, ..*sum }));
+        }
         Loop {
             pass,
             until,
             carried: carried.iter().map(named).collect(),
             filled: collected.iter().filter(|v| !is_saved(v)).map(element).collect(),
-            saved: collected.iter().filter(is_saved).map(element).collect(),
+            saved,
             adds: adds(body),
             cut: false,
         }
@@ -277,6 +282,16 @@ impl Walk<'_> {
         };
         scalar + &"[]".repeat(ty.rank as usize)
     }
+}
+
+/// What a block adds to, but for the loops in it.
+fn added_to(block: &Block) -> Vec<Var> {
+    let here = |stmt: &Stmt| match &stmt.op {
+        Op::Add { acc, .. } => vec![*acc],
+        Op::If { then, otherwise, .. } => [then, otherwise].into_iter().flat_map(added_to).collect(),
+        _ => Vec::new(),
+    };
+    with_stack(|| block.stmts.iter().flat_map(here).collect())
 }
 
 fn adds(block: &Block) -> bool {

@@ -216,6 +216,63 @@ fun f(a: real[2], x: real) -> (real, real[1]) {
     );
 }
 
+/// Sums of many terms are kept for the way back, in one array for all loops around; those of few are added up again.
+#[test]
+fn sums_in_loops() {
+    let text = "\
+fun f(w: real[2], x: real[2], b: real) -> (real, real[1]) {
+  n = dim w 0
+  m = dim w 1
+  points = dim x 0
+  rows = for i < points {
+    all = open 0.0
+    for j < n {
+      s = open b
+      for k < m {
+        e = get w j k
+        y = get x i k
+        p = mul e y
+        accumulate s += p
+      }
+      t = freeze s
+      u = add t b
+      v = tanh u
+      short = open 0.0
+      upto = iadd j 1
+      for l < upto {
+        q = get w j l
+        r = mul q v
+        accumulate short += r
+      }
+      z = freeze short
+      z2 = mul z z
+      accumulate all += z2
+    }
+    total = freeze all
+    c = sin total
+    collect c
+  }
+  sum = open 0.0
+  for i2 < points {
+    d = get rows i2
+    d2 = mul d d
+    accumulate sum += d2
+  }
+  result = freeze sum
+  return result rows
+}
+";
+    for (points, terms) in [(4, 9), (4, 5), (0, 9), (1, 12)] {
+        let (w, x) = (direction(3 * terms, 5), direction(points * terms, 6));
+        all_agree(text, &[Leaf::matrix(3, terms, w), Leaf::matrix(points, terms, x), Leaf::Real(0.3)]);
+    }
+    let mut module = read::module(text).expect("reads");
+    let vjp = adjoint::of_function(&mut module, &mut Adjoints::default(), FunctionId(0));
+    let text = gradus_native::flow::print::function(module.function(vjp), &module);
+    // Those of `m` and of `n` terms, and the one whose number of terms changes.
+    assert_eq!(text.matches("_saved = open").count(), 3, "{text}");
+}
+
 #[test]
 fn sequential_loops() {
     all_agree(

@@ -53,7 +53,7 @@ impl Sweep<'_> {
             let counts = sum.loops.iter().map(|(_, count)| *count);
             let dims: Vec<Atom> = counts.map(|count| self.size(cond, count)).collect();
             let zeros = self.b.fill(dims, Atom::Real(0.0));
-            let acc = self.b.open(sum.value.name.with("_kept"), zeros);
+            let acc = self.b.open(sum.value.name.with("_saved"), zeros);
             let index: Vec<Atom> = sum.loops.iter().map(|(index, _)| (*index).into()).collect();
             add_where_made(&mut l.body, sum.value, cond, acc, &index);
             Keeping { value: sum.value, cond, acc, index }
@@ -175,8 +175,7 @@ impl Sweep<'_> {
 /// The statements that open an accumulator of one number and add to it in a loop that does nothing else, by number; and the loop.
 fn adding_up(stmts: &[Stmt], acc: Var) -> Option<([usize; 2], &Op)> {
     let mut mentions = stmts.iter().enumerate().filter(|(_, stmt)| stmt.binds.contains(&acc) || stmt.mentions(acc));
-    let (open, _) =
-        mentions.next().filter(|(_, stmt)| matches!(stmt.op, Op::Open { init } if init == Atom::Real(0.0)))?;
+    let (open, _) = mentions.next().filter(|(_, stmt)| matches!(stmt.op, Op::Open { .. }))?;
     let (adds, stmt) = mentions.next().filter(|(_, stmt)| matches!(stmt.op, Op::For(_)))?;
     mentions.next().filter(|(_, stmt)| matches!(stmt.op, Op::Freeze { .. }))?;
     let alone = mentions.next().is_none() && stmt.binds.is_empty() && outer_accumulators(&stmt.op) == [acc];
