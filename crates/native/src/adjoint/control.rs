@@ -36,12 +36,11 @@ impl Sweep<'_> {
                 let mut record = Record::Plain;
                 let mut keeping = Vec::new();
                 if let (Op::For(l), true) = (&mut stmt.op, wanted) {
-                    if l.carried.is_empty() {
-                        // A loop that only adds to something may not be run at all on the way there.
-                        if !stmt.binds.is_empty() && !self.tracing {
-                            keeping = self.keep_sums(l);
-                        }
-                    } else {
+                    // A loop that only adds to something may not be run at all on the way there.
+                    if !stmt.binds.is_empty() {
+                        keeping = self.keep_sums(l);
+                    }
+                    if !l.carried.is_empty() {
                         let changed = Changed::find(&l.carried, &l.body, 0);
                         let index = Some(l.index);
                         let saved = self.collect_state(&mut stmt.binds, &l.carried, changed, index, &mut l.body);

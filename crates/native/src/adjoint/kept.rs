@@ -1,4 +1,4 @@
-//! Sums that a loop without state adds up in loops inside, such as the products of a row and a vector, are kept for the way back if their values matter
+//! Sums that a loop adds up in loops inside, such as the products of a row and a vector, are kept for the way back if their values matter
 //! there: to read one is cheaper than to add it up again.
 //!
 //! The forward sweep writes them into an array with an axis for each loop around the sum. Whether it does is decided when the program runs, by what the array
@@ -25,8 +25,8 @@ pub(super) struct Kept {
 struct Sum {
     /// What the accumulator is frozen to.
     value: Var,
-    /// How many terms it has, if that is known before the loop.
-    terms: Option<Atom>,
+    /// How many terms it has; if that is not known before the loop, how many it may have, as in sums up to the index.
+    terms: Atom,
     /// The loops around it, the outermost first: their indices and counts.
     loops: Vec<(Var, Atom)>,
 }
@@ -75,13 +75,8 @@ impl Sweep<'_> {
             all = self.b.scalar(Prim::MulReal, &[all, count]);
         }
         let few = self.b.scalar(Prim::LessEqual, &[all, Atom::Real(MOST)]);
-        match sum.terms {
-            None => few,
-            Some(terms) => {
-                let long = self.b.scalar(Prim::GreaterEqual, &[terms, Atom::Int(LEAST)]);
-                self.b.select(long, few, Atom::Bool(false))
-            }
-        }
+        let long = self.b.scalar(Prim::GreaterEqual, &[sum.terms, Atom::Int(LEAST)]);
+        self.b.select(long, few, Atom::Bool(false))
     }
 
     /// A count as a length: nothing if the array is not filled, or if the loop does not run.
@@ -93,7 +88,7 @@ impl Sweep<'_> {
 
     fn find_sums(&self, l: &For, around: &mut Vec<(Var, Atom)>, inside: &FxHashSet<Var>, found: &mut Vec<Sum>) {
         let is_outside = |atom: Atom| atom.var().is_none_or(|v| !inside.contains(&v));
-        if !l.carried.is_empty() || !is_outside(l.count) || around.len() >= Type::MAX_RANK as usize {
+        if !is_outside(l.count) || around.len() >= Type::MAX_RANK as usize {
             return;
         }
         around.push((l.index, l.count));
@@ -104,8 +99,8 @@ impl Sweep<'_> {
                     (Op::For(inner), _) => self.find_sums(inner, around, inside, found),
                     (Op::Freeze { acc }, [y]) if matters.contains(y) && !self.kept.contains_key(y) => {
                         let Some((_, Op::For(added))) = adding_up(&l.body.stmts, *acc) else { continue };
-                        let terms = Some(added.count).filter(|count| is_outside(*count));
-                        if !matches!(terms, Some(Atom::Int(k)) if k < LEAST) {
+                        let terms = if is_outside(added.count) { added.count } else { l.count };
+                        if !matches!(terms, Atom::Int(k) if k < LEAST) {
                             found.push(Sum { value: *y, terms, loops: around.clone() });
                         }
                     }

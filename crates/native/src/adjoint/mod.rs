@@ -6,7 +6,8 @@
 //!
 //! - straight-line code: partial derivatives stay in registers;
 //! - a branch of plain arithmetic gives its intermediate values along with its results, so that nothing is computed twice;
-//! - a loop without state: its adjoint is again such a loop, and nothing is stored but sums that loops inside add up (`kept`);
+//! - a loop without state: its adjoint is again such a loop, and nothing is stored but sums that loops inside add up (`kept`), as in
+//!   loops with state;
 //! - a loop with state: the forward sweep also collects the state at the start of each iteration; the adjoint loop goes from the last
 //!   to the first and carries the state's adjoint. Of an array that is changed place by place it collects what is overwritten, and the adjoint loop
 //!   undoes the changes (`undo`). A `while` does the same and counts;
