@@ -52,7 +52,8 @@ impl Sweep<'_> {
             let cond = self.is_worth_keeping(&sum);
             let counts = sum.loops.iter().map(|(_, count)| *count);
             let dims: Vec<Atom> = counts.map(|count| self.size(cond, count)).collect();
-            let zeros = self.b.fill(dims, Atom::Real(0.0));
+            // To which a sum adds without losing the sign of its zero.
+            let zeros = self.b.fill(dims, Atom::Real(-0.0));
             let acc = self.b.open(sum.value.name.with("_saved"), zeros);
             let index: Vec<Atom> = sum.loops.iter().map(|(index, _)| (*index).into()).collect();
             add_where_made(&mut l.body, sum.value, cond, acc, &index);
