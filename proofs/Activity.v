@@ -188,5 +188,7 @@ Definition computes {G t} (e : tm G t) : bool :=
   | @tlet _ a _ x _ => negb (andb (leaf a) (path x))
   | _ => true
   end.
-(* constants of few reals, which can be given zero tangents in constant time *)
+(* products of reals and of what has none: how many reals and pairs these are *)
+Fixpoint weight (t : ty) : nat := match t with TR => 1 | TProd a b => S (weight a + weight b) | _ => 0 end.
+(* up to which a constant is given zeros: in constant time *)
 Definition small : nat := 7.

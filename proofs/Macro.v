@@ -86,29 +86,25 @@ Fixpoint same (t : ty) : option (D t = t) :=
   | TTree a => option_map (fun p => eq1 TTree p) (same a)
   | _ => None
   end.
-Fixpoint weight (t : ty) : nat :=
-  match same t with
-  | Some _ => 0
-  | None => match t with TR => 1 | TProd a b => S (weight a + weight b) | _ => 0 end
-  end.
-(* zero beside the reals of something that can be written more than once; a choice would have to be looked at, and is transformed instead *)
+(* zero beside the reals of a product, which can be written more than once *)
 Fixpoint zeros (t : ty) : forall G, tm G t -> option (tm G (D t)) :=
-  match same t with
-  | Some H => fun G e => Some (cast (P := tm G) (eq_sym H) e)
-  | None =>
-    match t return forall G, tm G t -> option (tm G (D t)) with
-    | TR => fun G e => Some (tpair e (tg_zero T G))
-    | TProd a b => fun G e => map2 (fun x y => tpair x y) (@zeros a _ (tfst e)) (@zeros b _ (tsnd e))
-    | _ => fun _ _ => None
-    end
+  match t return forall G, tm G t -> option (tm G (D t)) with
+  | TR => fun G e => Some (tpair e (tg_zero T G))
+  | TU => fun _ e => Some e
+  | TI => fun _ e => Some e
+  | TProd a b => fun G e => map2 (fun x y => tpair x y) (@zeros a _ (tfst e)) (@zeros b _ (tsnd e))
+  | TFun _ _ => fun _ _ => None
+  | TSum a b => fun G e => option_map (fun H => cast (P := tm G) (eq_sym H) e) (same (TSum a b))
+  | TArr a => fun G e => option_map (fun H => cast (P := tm G) (eq_sym H) e) (same (TArr a))
+  | TTree a => fun G e => option_map (fun H => cast (P := tm G) (eq_sym H) e) (same (TTree a))
   end.
 Definition lift (t : ty) : forall G, tm G t -> option (tm G (D t)) :=
   match same t with
   | Some H => fun G e => Some (cast (P := tm G) (eq_sym H) e)
   | None =>
     match t return forall G, tm G t -> option (tm G (D t)) with
-    | TR => fun G e => @zeros TR G e
-    | t => fun G e => option_map (fun z => tapp (tlam z) e) (@zeros t (t :: G) v0)
+    | TR => fun G e => Some (tpair e (tg_zero T G))
+    | t => fun G e => if weight t <=? small then option_map (fun z => tlet e z) (@zeros t (t :: G) v0) else None
     end
   end.
 Definition keeps {G t} (e : tm G t) : option (tm (map D G) t) := plain D (@Dmem) same e.
@@ -118,7 +114,7 @@ Definition bare G t : Type := match t with TR => tm (map D G) TR | _ => unit end
 Definition value {G} t : tm (map D G) t -> bare G t :=
   match t return tm (map D G) t -> bare G t with TR => fun e => e | _ => fun _ => tt end.
 Definition constant {G t} (e : tm G t) (kept : tm (map D G) t) : option (tm (map D G) (D t)) :=
-  if andb (computes e) (weight t <=? small) then @lift t _ kept else None.
+  if computes e then @lift t _ kept else None.
 Definition choose {G t} (e : tm G t) (rule : unit -> tm (map D G) (D t) * bare G t) : tm (map D G) (D t) * bare G t :=
   match keeps e with
   | Some kept => (match constant e kept with Some d => d | None => fst (rule tt) end, value kept)
@@ -637,45 +633,46 @@ Proof.
 Qed.
 (* how long it takes: each real needs a zero, and is reached by as many projections as there are pairs around it *)
 Lemma zeros_ok : forall t G (e : tm G t) d r v n, @zeros T t G e = Some d -> evR e r = Some (v, n, 0) ->
-  exists g n', evR d r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= weight T t * KT + (1 + 2 * weight T t) * (n + weight T t + 2).
+  exists g n', evR d r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= weight t * KT + (1 + 2 * weight t) * (n + weight t + 2).
 Proof.
-  induction t; intros G e d r v n Hd He; unfold zeros in Hd; fold (zeros T) in Hd; unfold weight; fold (weight T);
-    match type of Hd with context [same T ?t] => destruct (same T t) as [H|] eqn:Es end;
-    try (inversion Hd; subst; exists (cast (P := den R) (eq_sym H) v), n;
-      split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|split; [exact (@V_same_const _ _ v Es)|lia]]);
-    try discriminate Hd.
+  induction t; intros G e d r v n Hd He; cbn [zeros] in Hd; try discriminate Hd;
+    try (apply option_map_some in Hd as (H & Es & ->); exists (cast (P := den R) (eq_sym H) v), n;
+    (split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|split; [exact (@V_same_const _ _ v Es)|cbn [weight]; lia]])).
   - inversion Hd; subst. destruct (@rep_zero G r) as (gz & nz & Ez & Rz & Bz).
-    exists (v, gz). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply Real_const, Rz|]. lia.
+    exists (v, gz). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply Real_const, Rz|]. cbn [weight]. lia.
+  - apply some_inj in Hd. subst d. exists v, n. split; [exact He|]. split; [exact I|cbn [weight]; lia].
+  - apply some_inj in Hd. subst d. exists v, n. split; [exact He|]. split; [apply always; reflexivity|cbn [weight]; lia].
   - apply map2_some in Hd as (x & y & H1 & H2 & ->).
     destruct (IHt1 _ _ _ r (fst v) (S (n + 0)) H1) as (g1 & n1 & E1 & V1 & B1); [exact (fst_ev fuel _ _ He)|].
     destruct (IHt2 _ _ _ r (snd v) (S (n + 0)) H2) as (g2 & n2 & E2 & V2 & B2); [exact (snd_ev fuel _ _ He)|].
-    exists (g1, g2). eexists. split; [exact (pair_ev fuel _ _ _ E1 E2)|]. split; [split; assumption|].
-    generalize dependent (weight T t1). generalize dependent (weight T t2). clear. intros w2 B2 w1 B1. nia.
+    exists (g1, g2). eexists. split; [exact (pair_ev fuel _ _ _ E1 E2)|]. split; [split; assumption|]. cbn [weight].
+    generalize dependent (weight t1). generalize dependent (weight t2). clear. intros w2 B2 w1 B1. nia.
 Qed.
-Lemma lift_ok : forall t G (e : tm G t) d r v n, @lift T t G e = Some d -> weight T t <= small -> evR e r = Some (v, n, 0) ->
+Lemma lift_ok : forall t G (e : tm G t) d r v n, @lift T t G e = Some d -> evR e r = Some (v, n, 0) ->
   exists g n', evR d r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= n + 7 * KT + 160.
 Proof.
-  intros t G e d r v n Hd Hw He.
+  intros t G e d r v n Hd He.
   assert (forall w, w <= small -> w * KT + (1 + 2 * w) * (1 + w + 2) <= 7 * KT + 150) as Hb.
   { intros w H. unfold small in H. do 8 (destruct w as [|w]; [lia|]). lia. }
-  assert (forall t, weight T t <= small -> forall G (e : tm G t) r v n z, @zeros T t (t :: G) v0 = Some z -> evR e r = Some (v, n, 0) ->
-    exists g n', evR (tapp (tlam z) e) r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= n + 7 * KT + 160) as HA.
-  { clear t G e d r v n Hd Hw He. intros t Hw G e r v n z Hz He.
+  assert (forall t G (e : tm G t) r v n d, (if weight t <=? small then option_map (fun z => tlet e z) (@zeros T t (t :: G) v0) else None) = Some d -> evR e r = Some (v, n, 0) ->
+    exists g n', evR d r = Some (g, n', 0) /\ V t (fun _ => v) g /\ n' <= n + 7 * KT + 160) as HA.
+  { clear t G e d r v n Hd He. intros t G e r v n d Hd He. destruct (weight t <=? small) eqn:Hw; [|discriminate Hd]. apply Nat.leb_le in Hw.
+    apply option_map_some in Hd as (z & Hz & ->).
     destruct (@zeros_ok _ _ _ _ ((v, r) : env R (t :: G)) v 1 Hz eq_refl) as (g & n' & E1 & V1 & B1).
-    exists g. eexists. split; [cbn [ev]; rewrite He; cbn [bind tick ret]; rewrite E1; reflexivity|]. split; [exact V1|]. specialize (Hb _ Hw). lia. }
+    exists g. eexists. split; [exact (let_ev fuel _ _ _ He E1)|]. split; [exact V1|]. specialize (Hb _ Hw). lia. }
   destruct t; unfold lift in Hd;
     match type of Hd with context [same T ?t] => destruct (same T t) as [H|] eqn:Es end;
     try (inversion Hd; subst; exists (cast (P := den R) (eq_sym H) v), n;
       split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|split; [exact (@V_same_const _ _ v Es)|lia]]);
-    try (apply option_map_some in Hd as (z & Hz & ->); exact (HA _ Hw _ _ _ _ _ _ Hz He)).
+    try (exact (HA _ _ _ _ _ _ _ Hd He)).
   inversion Hd; subst. destruct (@rep_zero G r) as (gz & nz & Ez & Rz & Bz).
-  exists (v, gz). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply Real_const, Rz|]. lia.
+    exists (v, gz). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply Real_const, Rz|]. lia.
 Qed.
 Lemma E_constant : forall G t (e : tm G t) e' d f g, VE G f g -> keeps T e = Some e' -> constant T e e' = Some d -> E (V t) (fun u => evR e (f u)) (evR d g).
 Proof.
-  intros G t e e' d f g HG Hk Hc a0 n0 H0. unfold constant in Hc. destruct (andb (computes e) (weight T t <=? small)) eqn:Hs; [|discriminate].
-  apply andb_prop in Hs as [_ Hs]. apply Nat.leb_le in Hs. pose proof (@keeps_near _ _ _ _ _ _ HG Hk) as L.
-  rewrite (here L) in H0. destruct (@lift_ok _ _ _ _ _ _ _ Hc Hs H0) as (g' & n' & E1 & V1 & B1).
+  intros G t e e' d f g HG Hk Hc a0 n0 H0. unfold constant in Hc. destruct (computes e); [|discriminate].
+  pose proof (@keeps_near _ _ _ _ _ _ HG Hk) as L.
+  rewrite (here L) in H0. destruct (@lift_ok _ _ _ _ _ _ _ Hc H0) as (g' & n' & E1 & V1 & B1).
   exists (fun _ => a0), g', n'. split; [|split; [exact E1|split; [exact V1|]]].
   - revert L. apply near1. intros u ->. exact H0.
   - pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn.

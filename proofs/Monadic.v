@@ -107,33 +107,29 @@ Fixpoint sameM (t : ty) : option (MD t = t) :=
   | TTree a => option_map (fun p => eq1 TTree p) (sameM a)
   | _ => None
   end.
-Fixpoint weightM (t : ty) : nat :=
-  match sameM t with
-  | Some _ => 0
-  | None => match t with TR => 1 | TProd a b => S (weightM a + weightM b) | _ => 0 end
-  end.
 Fixpoint zerosM (t : ty) : forall G, tm G t -> option (tm G (MD t)) :=
-  match sameM t with
-  | Some H => fun G e => Some (cast (P := tm G) (eq_sym H) e)
-  | None =>
-    match t return forall G, tm G t -> option (tm G (MD t)) with
-    | TR => fun G e => Some (tpair e dzero)
-    | TProd a b => fun G e => map2 (fun x y => tpair x y) (@zerosM a _ (tfst e)) (@zerosM b _ (tsnd e))
-    | _ => fun _ _ => None
-    end
+  match t return forall G, tm G t -> option (tm G (MD t)) with
+  | TR => fun G e => Some (tpair e dzero)
+  | TU => fun _ e => Some e
+  | TI => fun _ e => Some e
+  | TProd a b => fun G e => map2 (fun x y => tpair x y) (@zerosM a _ (tfst e)) (@zerosM b _ (tsnd e))
+  | TFun _ _ => fun _ _ => None
+  | TSum a b => fun G e => option_map (fun H => cast (P := tm G) (eq_sym H) e) (sameM (TSum a b))
+  | TArr a => fun G e => option_map (fun H => cast (P := tm G) (eq_sym H) e) (sameM (TArr a))
+  | TTree a => fun G e => option_map (fun H => cast (P := tm G) (eq_sym H) e) (sameM (TTree a))
   end.
 Definition liftM (t : ty) : forall G, tm G t -> option (tm G (MD t)) :=
   match sameM t with
   | Some H => fun G e => Some (cast (P := tm G) (eq_sym H) e)
   | None =>
     match t return forall G, tm G t -> option (tm G (MD t)) with
-    | TR => fun G e => @zerosM TR G e
-    | t => fun G e => option_map (fun z => tapp (tlam z) e) (@zerosM t (t :: G) v0)
+    | TR => fun G e => Some (tpair e dzero)
+    | t => fun G e => if weight t <=? small then option_map (fun z => tlet e z) (@zerosM t (t :: G) v0) else None
     end
   end.
 Definition keepsM {G t} (e : tm G t) : option (tm (map MD G) t) := plain MD (@Mmem) sameM e.
 Definition constantM {G t} (e : tm G t) (kept : tm (map MD G) t) : option (tm (map MD G) (MD t)) :=
-  if andb (computes e) (weightM t <=? small) then @liftM t _ kept else None.
+  if computes e then @liftM t _ kept else None.
 
 (* ---- loops with the state threaded through --------------------------------------------------- *)
 (* build and map: the accumulator is the array so far, and the state *)
@@ -1074,48 +1070,48 @@ Proof.
   unfold keepsM, plain in He. destruct (active 0 e); [discriminate|]. eapply prn_ok; [exact He|]. apply keep_ok. intros t0 m H. apply Hu.
 Qed.
 Lemma zeros_ok : forall t G (e : tm G t) d C r v n, @zerosM t G e = Some d -> evR e r = Some (v, n, 0) ->
-  exists g n', evR d r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= (1 + 2 * weightM t) * (n + weightM t + 6).
+  exists g n', evR d r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= (1 + 2 * weight t) * (n + weight t + 6).
 Proof.
-  induction t; intros G e d C r v n Hd He; unfold zerosM in Hd; fold zerosM in Hd; unfold weightM; fold weightM;
-    match type of Hd with context [sameM ?t] => destruct (sameM t) as [H|] eqn:Es end;
-    try (inversion Hd; subst; exists (cast (P := den R) (eq_sym H) v), n;
-      split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|split; [exact (@VK_same_const _ _ _ v Es)|lia]]);
-    try discriminate Hd.
+  induction t; intros G e d C r v n Hd He; cbn [zerosM] in Hd; try discriminate Hd;
+    try (apply option_map_some in Hd as (H & Es & ->); exists (cast (P := den R) (eq_sym H) v), n;
+    (split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|split; [exact (@VK_same_const _ _ _ v Es)|cbn [weight]; lia]])).
   - inversion Hd; subst. destruct (@zero_ev G r C) as (nz & Ez & Bz & Rz).
-    exists (v, enc DZero). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply RealM_const|]. lia.
+    exists (v, enc DZero). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply RealM_const|]. cbn [weight]. lia.
+  - apply some_inj in Hd. subst d. exists v, n. split; [exact He|]. split; [exact I|cbn [weight]; lia].
+  - apply some_inj in Hd. subst d. exists v, n. split; [exact He|]. split; [apply always; reflexivity|cbn [weight]; lia].
   - apply map2_some in Hd as (x & y & H1 & H2 & ->).
     destruct (IHt1 _ _ _ C r (fst v) (S (n + 0)) H1) as (g1 & n1 & E1 & V1 & B1); [exact (fst_ev fuel _ _ He)|].
     destruct (IHt2 _ _ _ C r (snd v) (S (n + 0)) H2) as (g2 & n2 & E2 & V2 & B2); [exact (snd_ev fuel _ _ He)|].
-    exists (g1, g2). eexists. split; [exact (pair_ev fuel _ _ _ E1 E2)|]. split; [split; assumption|].
-    generalize dependent (weightM t1). generalize dependent (weightM t2). clear. intros w2 B2 w1 B1. nia.
+    exists (g1, g2). eexists. split; [exact (pair_ev fuel _ _ _ E1 E2)|]. split; [split; assumption|]. cbn [weight].
+    generalize dependent (weight t1). generalize dependent (weight t2). clear. intros w2 B2 w1 B1. nia.
 Qed.
-Lemma lift_ok : forall t G (e : tm G t) d C r v n, @liftM t G e = Some d -> weightM t <= small -> evR e r = Some (v, n, 0) ->
+Lemma lift_ok : forall t G (e : tm G t) d C r v n, @liftM t G e = Some d -> evR e r = Some (v, n, 0) ->
   exists g n', evR d r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= n + 220.
 Proof.
-  intros t G e d C r v n Hd Hw He.
+  intros t G e d C r v n Hd He.
   assert (forall w, w <= small -> (1 + 2 * w) * (1 + w + 6) <= 210) as Hb.
   { intros w H. unfold small in H. do 8 (destruct w as [|w]; [lia|]). lia. }
-  assert (forall t, weightM t <= small -> forall G (e : tm G t) r v n z, @zerosM t (t :: G) v0 = Some z -> evR e r = Some (v, n, 0) ->
-    exists g n', evR (tapp (tlam z) e) r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= n + 220) as HA.
-  { clear t G e d r v n Hd Hw He. intros t Hw G e r v n z Hz He.
+  assert (forall t G (e : tm G t) r v n d, (if weight t <=? small then option_map (fun z => tlet e z) (@zerosM t (t :: G) v0) else None) = Some d -> evR e r = Some (v, n, 0) ->
+    exists g n', evR d r = Some (g, n', 0) /\ VK t C (fun _ => v) g /\ n' <= n + 220) as HA.
+  { clear t G e d r v n Hd He. intros t G e r v n d Hd He. destruct (weight t <=? small) eqn:Hw; [|discriminate Hd]. apply Nat.leb_le in Hw.
+    apply option_map_some in Hd as (z & Hz & ->).
     destruct (@zeros_ok _ _ _ _ C ((v, r) : env R (t :: G)) v 1 Hz eq_refl) as (g & n' & E1 & V1 & B1).
-    exists g. eexists. split; [cbn [ev]; rewrite He; cbn [bind tick ret]; rewrite E1; reflexivity|]. split; [exact V1|]. specialize (Hb _ Hw). lia. }
+    exists g. eexists. split; [exact (let_ev fuel _ _ _ He E1)|]. split; [exact V1|]. specialize (Hb _ Hw). lia. }
   destruct t; unfold liftM in Hd;
     match type of Hd with context [sameM ?t] => destruct (sameM t) as [H|] eqn:Es end;
     try (inversion Hd; subst; exists (cast (P := den R) (eq_sym H) v), n;
       split; [exact (@ev_cast _ _ _ _ _ _ (eq_sym H) _ _ _ _ _ He)|split; [exact (@VK_same_const _ _ _ v Es)|lia]]);
-    try (apply option_map_some in Hd as (z & Hz & ->); exact (HA _ Hw _ _ _ _ _ _ Hz He)).
+    try (exact (HA _ _ _ _ _ _ _ Hd He)).
   inversion Hd; subst. destruct (@zero_ev G r C) as (nz & Ez & Bz & Rz).
-  exists (v, enc DZero). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply RealM_const|]. lia.
+    exists (v, enc DZero). eexists. split; [exact (pair_ev fuel _ _ _ He Ez)|]. split; [apply RealM_const|]. lia.
 Qed.
 Lemma E_constant : forall G t (e : tm G t) e' d C f g, VKE G C f g -> keepsM e = Some e' -> constantM e e' = Some d ->
   E (VK t C) (fun u => evR e (f u)) (evR d g).
 Proof.
-  intros G t e e' d C f g HG Hk Hc. unfold constantM in Hc. destruct (andb (computes e) (weightM t <=? small)) eqn:Hs; [|discriminate].
-  apply andb_prop in Hs as [_ Hs]. apply Nat.leb_le in Hs.
+  intros G t e e' d C f g HG Hk Hc. unfold constantM in Hc. destruct (computes e); [|discriminate].
   pose proof (@keeps_near _ _ _ _ _ _ _ HG Hk) as L.
   intros a0 n0 H0. rewrite (here L) in H0.
-  destruct (@lift_ok _ _ _ _ C _ _ _ Hc Hs H0) as (g' & n' & E1 & V1 & B1).
+  destruct (@lift_ok _ _ _ _ C _ _ _ Hc H0) as (g' & n' & E1 & V1 & B1).
   exists (fun _ => a0), g', n'. split; [|split; [exact E1|split; [exact V1|]]].
   - revert L. apply near1. intros u ->. exact H0.
   - pose proof (@ev_step _ _ _ _ _ _ _ _ _ _ H0) as Hn. unfold Kp. lia.

@@ -8,7 +8,7 @@ From Coq Require Import Reals List Lia ZArith.
 From Coquelicot Require Import Coquelicot.
 Require Import Language Primitive Calculus Germ Macro Data Forward Second Substitution Delta Monadic Reverse Hessian Shape Vector Continuation Unshared Refinement Rewrite.
 Require Import Combinator Transpose CombinatorMode Collect.
-Require Elaborate Checker Same Normal Bulk Fission.
+Require Elaborate Checker Bulk Fission.
 Import ListNotations.
 Open Scope nat_scope.
 Unset Asymmetric Patterns.
@@ -193,18 +193,6 @@ Proof.
   split; [exact H1|]. split; [exact H2|]. intros HG Ht. exact (C_theorem_2 fuel G t e e' H3 HG Ht).
 Qed.
 
-(* Texts that the extracted comparison takes for the same ([Normal.agree]; crates/oracle compares the derivatives that ship with those of this development
-   by it) are both undefined, or return equal values and meet as many kinks: over any numbers, floating-point numbers too. *)
-Theorem agreeing_texts : forall X (O : ops X) fuel n G t (e e' : tm G t), Normal.agree n e e' = true -> datas G = true -> data t = true ->
-  forall r, Same.same_run eq (ev O fuel e r) (ev O fuel e' r).
-Proof. exact Normal.agree_data. Qed.
-(* the same for the images of the monadic mode, run from any state *)
-Theorem agreeing_computations : forall X (O : ops X) fuel n G t (e e' : tm G (TM t)), Normal.agree n e e' = true -> datas G = true -> data t = true ->
-  forall r s, Same.same_run eq (bind (ev O fuel e r) (fun c => c s)) (bind (ev O fuel e' r) (fun c => c s)).
-Proof.
-  intros X O fuel n G t e e' H HG Ht. apply (@Normal.agree_computation X O fuel n G TS (TProd t TS) eq_refl e e' H HG). simpl. now rewrite Ht.
-Qed.
-
 (* more fuel changes neither value nor steps nor kinks *)
 Theorem fuel_is_only_definedness : forall X (O : ops X) k k' (e : tm nil TR) y n s, k <= k' ->
   ev O k e tt = Some (y, n, s) -> ev O k' e tt = Some (y, n, s).
@@ -245,8 +233,6 @@ Print Assumptions C_combinator_mode.
 Print Assumptions C_theorem_2.
 Print Assumptions C_fission.
 Print Assumptions checked_derivations.
-Print Assumptions agreeing_texts.
-Print Assumptions agreeing_computations.
 Print Assumptions fuel_is_only_definedness.
 Print Assumptions library_matmul.
 Print Assumptions library_scatter_add.

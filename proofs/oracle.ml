@@ -235,11 +235,7 @@ let search g e e' rules typed =
 
 let elab = latest (fun (g, e) -> match infer g (rtm e) with Some (ExistT (t, e)) -> (t, e) | None -> raise (Bad "ill-typed"))
 let elab g e = elab (g, e)
-(* a derivative that came from elsewhere *)
-let derived = latest (fun (g, t, e) -> match infer g (rtm e) with Some (ExistT (t', e)) when t' = t -> e | _ -> raise (Bad "another type"))
 let monadic = latest (fun (g, e) -> let (t, e) = elab g e in mT g t e)
-(* how many reductions are made at most *)
-let enough = 100000
 let types = function L l -> List.map rty l | s -> raise (Bad ("types " ^ show s))
 let values = function L l -> l | s -> raise (Bad ("values " ^ show s))
 let macro m g e = let g = types g in let (t, e) = elab g e in wtm (erase (List.map (d m) g) (d m t) (dT m g t e))
@@ -268,21 +264,13 @@ let answer = function
       | "monadic" -> (List.map mD g, tM (mD t), monadic (g, e))
       | _ -> raise (Bad ("mode " ^ mode)) in
     let text = erase g t theirs in
-    if text = rtm ours then A "same"
-    else
-      let (there, here) = difference (wtm text) ours in
-      let ours = derived (g, t, ours) in
-      if agree enough g t theirs ours then L [A "normal"; there; here]
-      else
-        let guide = erase g t (normal enough enough g t theirs) in
-        L [A "no"; wtm guide; wtm (erase g t (align enough guide g t (normal enough enough g t ours)))]
+    if text = rtm ours then A "same" else let (there, here) = difference (wtm text) ours in L [A "differs"; there; here]
   | L [A "eval"; fuel; g; vs; e] ->
     let g = types g in let (t, e) = elab g e in
     (match ev floats (int fuel) g t e (Obj.magic (envof g (values vs))) with
      | None -> A "undefined"
      | Some ((v, n), k) -> L [A "ok"; wval t (Obj.magic v); num n; num k])
   | L [A "tape"; fuel; g; vs; e] -> let g = types g in tape fuel g (fst (elab g e)) vs (monadic (g, e))
-  | L [A "tape"; fuel; g; vs; e; ours] -> let g = types g in let t = fst (elab g e) in tape fuel g t vs (derived (List.map mD g, tM (mD t), ours))
   | L [A "rules"] -> L (List.map (fun (name, _) -> A name) names)
   | L [A "derive"; g; e; e'; L rules] ->
     let rules = List.map (function A rule when List.mem_assoc rule names -> rule | s -> raise (Bad ("rule " ^ show s))) rules in

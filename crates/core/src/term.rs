@@ -108,7 +108,7 @@ pub enum TermKind {
     },
     /// Two or more components.
     Tuple(Vec<Term>),
-    /// Component of a tuple, or field of a record, by position.
+    /// Component of a tuple, or argument of the only constructor of a type (as a record has), by position.
     Proj {
         index: usize,
         term: Term,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The weight ([`Linker::weight`]) up to which a constant is given zero derivatives: `small` of `proofs/Activity.v`, so that the cost stays within
 /// the bounds that are proved.
-const SMALL: usize = 7;
+pub const SMALL: usize = 7;
 
 /// The constant parts of one term, by address; the term must outlive this.
 pub struct Activity {
@@ -34,8 +34,8 @@ impl Activity {
         self.constant.contains(&address(term))
     }
 
-    /// The type of a part that is left as it stands: one that computes something to which zero derivatives are cheap to give
-    /// (`computes` of `proofs/Activity.v`).
+    /// The type of a part that is left as it stands: one that computes something (`computes` of `proofs/Activity.v`) that has no reals inside, or is a small product
+    /// of such things and reals.
     pub fn kept(&self, linker: &Linker, scope: &Scope, term: &Term) -> Made<Option<Type>> {
         let computes = match &*term.kind {
             TermKind::App(..) | TermKind::Prim { .. } | TermKind::If { .. } => true,
@@ -57,22 +57,16 @@ impl Activity {
             return Ok(None);
         }
         let ty = linker.type_of(scope, term)?;
-        let contents = linker.contents(&ty);
-        let cheap = contents.is_leaf() || (contents.is_small_data() && linker.weight(&ty) <= SMALL);
-        Ok(cheap.then_some(ty))
+        let small = linker.weight(&ty).is_some_and(|weight| weight <= SMALL);
+        Ok((linker.contents(&ty).is_leaf() || small).then_some(ty))
     }
 }
 
 impl Linker {
-    /// Whether a `case` of this only gives names to what is inside: there is one constructor, and no reals.
+    /// Whether a `case` of this only gives names to what is inside: to the parts of a product without reals.
     fn only_names(&self, scope: &Scope, scrutinee: &Term) -> Made<bool> {
         let ty = self.type_of(scope, scrutinee)?;
-        Ok(match &ty {
-            Type::Named(name, args) => {
-                self.contents(&ty).is_leaf() && self.declaration(name)?.constructors(args).len() == 1
-            }
-            _ => false,
-        })
+        Ok(self.contents(&ty).is_leaf() && self.parts(&ty).is_some())
     }
 
     /// The parts of a function that its derivatives leave as they stand, by address; the function must outlive this.

@@ -13,8 +13,6 @@ use std::sync::Arc;
 pub struct Contents {
     pub reals: bool,
     pub functions: bool,
-    /// An array or a recursive type: the size of a value is not known from its type.
-    pub unbounded: bool,
     /// A variant with several constructors, or an array: two values can differ in shape.
     pub shapes: bool,
 }
@@ -24,7 +22,6 @@ impl Contents {
         Contents {
             reals: self.reals || other.reals,
             functions: self.functions || other.functions,
-            unbounded: self.unbounded || other.unbounded,
             shapes: self.shapes || other.shapes,
         }
     }
@@ -38,26 +35,16 @@ impl Contents {
     pub fn is_leaf(self) -> bool {
         !self.reals && !self.functions
     }
-
-    /// Data whose size is known from its type.
-    pub fn is_small_data(self) -> bool {
-        !self.functions && !self.unbounded
-    }
 }
 
-/// A weight that is too much, whatever is around it.
-const NOT_SMALL: usize = 1_000_000;
-
-/// The weight of parts that are nested to the right; parts without reals weigh nothing together.
-fn nested(weights: &[usize]) -> usize {
-    match weights {
-        [] => 0,
-        [one] => *one,
-        [first, rest @ ..] => match *first + nested(rest) {
-            0 => 0,
-            inside => inside + 1,
-        },
-    }
+fn mentions(ty: &Type, name: &TypeName) -> bool {
+    with_stack(|| match ty {
+        Type::Named(other, args) => other == name || args.iter().any(|arg| mentions(arg, name)),
+        Type::Tuple(parts) => parts.iter().any(|part| mentions(part, name)),
+        Type::Fun(ends) => mentions(&ends.0, name) || mentions(&ends.1, name),
+        Type::Array(element) => mentions(element, name),
+        Type::Var(_) | Type::Real | Type::Int | Type::Bool | Type::String | Type::Unit => false,
+    })
 }
 
 impl Linker {
@@ -74,7 +61,7 @@ impl Linker {
             // What a function takes and gives does not matter: it is a function inside already.
             Type::Fun(_) => Contents { functions: true, ..Contents::default() },
             Type::Array(element) => {
-                let own = Contents { unbounded: true, shapes: true, ..Contents::default() };
+                let own = Contents { shapes: true, ..Contents::default() };
                 own.and(self.contents_inside(element, around))
             }
             Type::Named(name, args) => {
@@ -90,7 +77,7 @@ impl Linker {
     /// Of the declaration alone, its parameters left open.
     fn contents_of_declaration(&self, name: &TypeName, around: &mut Vec<TypeName>) -> Contents {
         if around.contains(name) {
-            return Contents { unbounded: true, ..Contents::default() };
+            return Contents::default();
         }
         if around.is_empty() {
             if let Some(known) = self.known_contents(name) {
@@ -120,32 +107,37 @@ impl Linker {
         found
     }
 
-    /// How many steps it takes to give zero derivatives to a value of small data: one for each real, and for each pair around
-    /// reals (as `proofs/Macro.v` counts them).
-    pub fn weight(&self, ty: &Type) -> usize {
-        with_stack(|| {
-            if self.contents(ty).is_leaf() {
-                return 0;
+    /// The parts of a tuple, or of the only constructor of a type that is not recursive: of what is a product in the proved language.
+    pub fn parts(&self, ty: &Type) -> Option<Vec<Type>> {
+        match ty {
+            Type::Tuple(parts) => Some(parts.to_vec()),
+            Type::Named(name, args) => {
+                let mut constructors = self.declaration(name).ok()?.constructors(args);
+                let recursive = constructors.iter().any(|(_, fields)| fields.iter().any(|ty| mentions(ty, name)));
+                let (_, fields) = constructors.pop().filter(|_| constructors.is_empty() && !recursive)?;
+                Some(fields)
             }
-            match ty {
-                Type::Real => 1,
-                Type::Tuple(parts) => self.product_weight(parts),
-                Type::Named(name, args) => {
-                    let decl = self.declaration(name).unwrap_or_else(|_| gradus_source::bug!("no type {}", name.base));
-                    match &decl.constructors(args)[..] {
-                        [(_, types)] => self.product_weight(types),
-                        // A choice would have to be looked at.
-                        _ => NOT_SMALL,
-                    }
-                }
-                Type::Var(_) | Type::Int | Type::Bool | Type::String | Type::Unit => 0,
-                Type::Fun(_) | Type::Array(_) => NOT_SMALL,
-            }
-        })
+            Type::Var(_)
+            | Type::Real
+            | Type::Int
+            | Type::Bool
+            | Type::String
+            | Type::Unit
+            | Type::Fun(_)
+            | Type::Array(_) => None,
+        }
     }
 
-    fn product_weight(&self, parts: &[Type]) -> usize {
-        nested(&parts.iter().map(|t| self.weight(t)).collect::<Vec<_>>())
+    /// How many reals and pairs a product of reals, and of what has none, consists of: `weight` of `proofs/Activity.v`. `None` if it is no such product.
+    pub fn weight(&self, ty: &Type) -> Option<usize> {
+        with_stack(|| match self.parts(ty) {
+            Some(parts) => {
+                let inside = parts.iter().map(|part| self.weight(part)).sum::<Option<usize>>()?;
+                Some(inside + parts.len().saturating_sub(1))
+            }
+            None if *ty == Type::Real => Some(1),
+            None => self.contents(ty).is_leaf().then_some(0),
+        })
     }
 
     /// D(type) under a mode.

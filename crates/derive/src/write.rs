@@ -47,11 +47,6 @@ pub fn is_one(term: &Term) -> bool {
     matches!(&*term.kind, TermKind::Literal(gradus_core::Literal::Real(x)) if *x == 1.0)
 }
 
-/// Whether a partial derivative is 1 whatever the arguments are, as that of a sum: not if it is an argument that happens to be the literal 1.
-pub fn is_always_one(partial: &Term, args: &[Term]) -> bool {
-    is_one(partial) && !args.iter().any(|arg| std::sync::Arc::ptr_eq(&arg.kind, &partial.kind))
-}
-
 /// A primitive that decides something about reals while a derivative is taken: its kinks are to be seen.
 pub fn watched_prim(at: At, prim: Prim, types: impl Into<std::sync::Arc<[Type]>>, args: Vec<Term>) -> Term {
     at.term(TermKind::Prim { prim, types: types.into(), args, site: Site { differentiated: true, checks: None } })

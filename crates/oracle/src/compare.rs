@@ -28,18 +28,6 @@ pub struct Fault {
     pub what: String,
 }
 
-/// The modes whose texts are compared.
-pub const MODES: [&str; 2] = ["forward", "monadic"];
-
-/// How the text of a derivative agrees with that of the proofs.
-#[derive(Clone, Debug)]
-pub enum Text {
-    /// Word for word, up to bound names.
-    Literal,
-    /// Once both are in normal form. The first place that differs before.
-    Normal { proofs: Sexp, code: Sexp },
-}
-
 /// What was compared, or why nothing was.
 #[derive(Clone, Debug)]
 pub enum Outcome {
@@ -53,8 +41,6 @@ pub enum Outcome {
         monadic: u64,
         kinks: u64,
         entries: usize,
-        /// The texts of the derivatives, in the order of [`MODES`].
-        texts: [Text; 2],
     },
     Outside(String),
     TooLarge,
@@ -194,16 +180,13 @@ fn prepare(subject: &Subject) -> Result<Option<Prepared>, Outside> {
         Ok(format!("(agree {name} ({around}) {open} {ours})"))
     };
     let named = Named { linker: &linker, known: RefCell::default() };
-    let mut lines = vec![agree(MODES[0], Mode::Forward, &linker)?, agree(MODES[1], Mode::Monadic, &named)?];
-    let mut taped = String::new();
-    Translator::body(&linker, &*lambda_of(&linker, &derived(Mode::Monadic))?, &[])?.write(&mut taped);
+    let mut lines = vec![agree("forward", Mode::Forward, &linker)?, agree("monadic", Mode::Monadic, &named)?];
     for point in &subject.points {
         let mut value = String::new();
         write(&linker, &subject.input, &point.data, &mut value);
         let fuel = subject.fuel;
         lines.push(format!("(eval {fuel} {context} ({value}) {run})"));
         lines.push(format!("(tape {fuel} {context} ({value}) {text})"));
-        lines.push(format!("(tape {fuel} {context} ({value}) {text} {taped})"));
         lines.push(tangent.line(&linker, &point.data, fuel));
     }
     Ok(Some(Prepared { linker, lines, tangent, values }))
@@ -284,18 +267,18 @@ fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Out
     if let Some(error) = answers.iter().find(|a| matches!(a.list(), Some([e, _]) if e.atom() == Some("error"))) {
         return Err(format!("the oracle answers {error:?}"));
     }
-    let texts = [same_text(MODES[0], &answers[0])?, same_text(MODES[1], &answers[1])?];
+    same_text("forward", &answers[0])?;
+    same_text("monadic", &answers[1])?;
     let mut total = (0, 0, 0, 0, 0);
-    for (point, answers) in subject.points.iter().zip(answers[2..].chunks(4)) {
+    for (point, answers) in subject.points.iter().zip(answers[2..].chunks(3)) {
         let Some((steps, kinks)) = run_primal(subject, prepared, point, &answers[0])? else {
             return Ok(Outcome::TooLarge);
         };
-        let Some((entries, monadic)) = taped::judge(subject, prepared, point, [&answers[1], &answers[2]], steps)?
-        else {
+        let Some((entries, monadic)) = taped::judge(subject, prepared, point, &answers[1], steps)? else {
             return Ok(Outcome::TooLarge);
         };
         let ours = run(&prepared.linker, Kinks::Premise, |machine| prepared.tangent.run(machine, &point.data));
-        let forward = match (ok(&answers[3])?, ours) {
+        let forward = match (ok(&answers[2])?, ours) {
             (None, Err(_)) => 0,
             (_, Ok(None)) => return Ok(Outcome::TooLarge),
             (Some((value, theirs, ..)), Ok(Some(ours))) => {
@@ -312,23 +295,19 @@ fn judge(subject: &Subject, prepared: &Prepared, answers: &[Sexp]) -> Result<Out
         total = (total.0 + steps, total.1 + forward, total.2 + monadic, total.3 + kinks, total.4 + entries);
     }
     let (steps, forward, monadic, kinks, entries) = total;
-    Ok(Outcome::Same { points: subject.points.len(), steps, forward, monadic, kinks, entries, texts })
+    Ok(Outcome::Same { points: subject.points.len(), steps, forward, monadic, kinks, entries })
 }
 
-/// The answer of the comparison of `proofs/Normal.v`.
-fn same_text(name: &str, answer: &Sexp) -> Result<Text, String> {
-    match answer {
-        Sexp::Atom(same) if same == "same" => Ok(Text::Literal),
-        Sexp::List(parts) => match &parts[..] {
-            [how, proofs, code] if how.atom() == Some("normal") => {
-                Ok(Text::Normal { proofs: proofs.clone(), code: code.clone() })
-            }
-            [_, theirs, ours] => {
-                Err(format!("the {name} derivative differs\n  proofs: {}\n  code:   {}", theirs.text(), ours.text()))
-            }
-            _ => Err(format!("no comparison: {answer:?}")),
-        },
-        Sexp::Atom(_) => Err(format!("no comparison: {answer:?}")),
+/// The answer of the comparison of two texts.
+fn same_text(name: &str, answer: &Sexp) -> Result<(), String> {
+    match answer.list() {
+        None if answer.atom() == Some("same") => Ok(()),
+        Some([_, proofs, code]) => Err(format!(
+            "the {name} derivatives begin to differ\n  proofs: {}\n  code:   {}",
+            proofs.text(),
+            code.text()
+        )),
+        _ => Err(format!("no comparison: {answer:?}")),
     }
 }
 

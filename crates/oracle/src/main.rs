@@ -1,12 +1,10 @@
-//! `gradus-oracle [COUNT] [FIRST] [--differences]`: compares that many random programs with the proofs, from the given seed on, and shows where texts that
-//! are the same in normal form only begin to differ. Needs OCaml and what `make -C proofs` extracts.
+//! `gradus-oracle [COUNT] [FIRST]`: compares that many random programs with the proofs, from the given seed on. Needs OCaml and what `make -C proofs` extracts.
 
 use gradus_core::print::print_program;
 use gradus_generate::{generate, shrink, Feature, Features, Generated, Options};
-use gradus_oracle::compare::{compare, Fault, Outcome, Subject, Text, MODES};
+use gradus_oracle::compare::{compare, Fault, Outcome, Subject};
 use gradus_oracle::derivations::{replay, Replay};
 use gradus_oracle::process::{link, Oracle};
-use gradus_oracle::wire::Sexp;
 use gradus_oracle::written::{written, Written};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,13 +20,12 @@ const DERIVATIONS: u64 = 10;
 const SHRINK_ATTEMPTS: usize = 1000;
 
 fn main() -> ExitCode {
-    let (flags, numbers): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|arg| arg == "--differences");
-    let mut numbers = numbers.into_iter().map(|arg| arg.parse::<u64>());
+    let mut numbers = std::env::args().skip(1).map(|arg| arg.parse::<u64>());
     let (Ok(count), Ok(first)) = (numbers.next().unwrap_or(Ok(1000)), numbers.next().unwrap_or(Ok(0))) else {
-        eprintln!("usage: gradus-oracle [COUNT] [FIRST] [--differences]");
+        eprintln!("usage: gradus-oracle [COUNT] [FIRST]");
         return ExitCode::from(2);
     };
-    match run(count, first, !flags.is_empty()) {
+    match run(count, first) {
         Ok(code) => code,
         Err(error) => {
             eprintln!("gradus-oracle: {error}");
@@ -37,14 +34,14 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(count: u64, first: u64, differences: bool) -> std::io::Result<ExitCode> {
+fn run(count: u64, first: u64) -> std::io::Result<ExitCode> {
     let program = std::env::current_exe()?;
     let folder = program.parent().unwrap_or(Path::new("."));
     let proofs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../proofs");
     let path = link(&proofs, &folder.join("libgradus_oracle.a"), &folder.join("gradus-oracle-extracted"))?;
     let mut oracle = Oracle::start(&path)?;
     let options = |seed: u64| Options { features: features(), rough: seed % 2 == 1, ..Options::default() };
-    let mut tally = Tally { differences, ..Tally::default() };
+    let mut tally = Tally::default();
     compare_written(&mut oracle, &mut tally)?;
     let mut seed = first;
     while seed < first + count && tally.faults < MAX_FAULTS {
@@ -56,7 +53,7 @@ fn run(count: u64, first: u64, differences: bool) -> std::io::Result<ExitCode> {
             if let Outcome::Differs(fault) = &outcome {
                 println!("seed {}: {}", program.seed, smallest(&mut oracle, program, fault.clone())?);
             }
-            tally.add(&format!("seed {}", program.seed), outcome);
+            tally.add(outcome);
         }
         for program in programs.iter().filter(|program| program.seed % DERIVATIONS == 0) {
             replay(&mut oracle, program, &mut tally.derivations)?;
@@ -112,10 +109,6 @@ struct Tally {
     monadic: u64,
     kinks: u64,
     entries: usize,
-    /// Derivatives whose texts are literally the same, by mode.
-    literal: [usize; 2],
-    /// Whether the other ones are shown.
-    differences: bool,
     too_large: usize,
     faults: usize,
     outside: BTreeMap<String, usize>,
@@ -123,10 +116,9 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, name: &str, outcome: Outcome) {
+    fn add(&mut self, outcome: Outcome) {
         match outcome {
-            Outcome::Same { points, steps, forward, monadic, kinks, entries, texts } => {
-                self.texts(name, &texts);
+            Outcome::Same { points, steps, forward, monadic, kinks, entries } => {
                 self.same += 1;
                 self.points += points;
                 self.steps += steps;
@@ -141,25 +133,11 @@ impl Tally {
         }
     }
 
-    fn texts(&mut self, name: &str, texts: &[Text; 2]) {
-        for ((text, literal), mode) in texts.iter().zip(&mut self.literal).zip(MODES) {
-            match text {
-                Text::Literal => *literal += 1,
-                Text::Normal { proofs, code } if self.differences => {
-                    println!("{name}: {mode}\n  proofs: {}\n  code:   {}", cut(proofs), cut(code));
-                }
-                Text::Normal { .. } => {}
-            }
-        }
-    }
-
     fn report(&self, first: u64) {
         println!("{} programs from seed {first} on: the same derivatives, runs and tapes", self.same);
         let Tally { points, steps, forward, monadic, kinks, entries, .. } = self;
         println!("  {points} points, {steps} steps, {kinks} kinks, {entries} tape entries");
         println!("  {forward} steps of forward derivatives, {monadic} of monadic ones");
-        let [forward, monadic] = self.literal;
-        println!("{forward} forward and {monadic} monadic derivatives of all these literally the same, the others in normal form");
         println!("  {} too large to be compared", self.too_large);
         for (what, count) in &self.outside {
             println!("  {count} outside the proved language: {what}");
@@ -190,16 +168,6 @@ impl Tally {
     }
 }
 
-/// The beginning of a text.
-fn cut(text: &Sexp) -> String {
-    const MOST: usize = 400;
-    let text = text.text().replace('\n', " ");
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{} ...", &text[..end]),
-        None => text,
-    }
-}
-
 /// Compares the written programs.
 fn compare_written(oracle: &mut Oracle, tally: &mut Tally) -> std::io::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -207,10 +175,7 @@ fn compare_written(oracle: &mut Oracle, tally: &mut Tally) -> std::io::Result<()
     let (names, subjects): (Vec<String>, Vec<Subject>) = subjects.into_iter().unzip();
     for (name, outcome) in names.iter().zip(compare(oracle, &subjects)?) {
         match outcome {
-            Outcome::Same { texts, .. } => {
-                tally.texts(name, &texts);
-                tally.written += 1;
-            }
+            Outcome::Same { .. } => tally.written += 1,
             Outcome::TooLarge => *left_out.entry("too large to be compared".into()).or_default() += 1,
             Outcome::Outside(what) => *left_out.entry(what).or_default() += 1,
             Outcome::Differs(fault) => {

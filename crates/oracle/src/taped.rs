@@ -1,5 +1,4 @@
-//! Runs of the monadic derivative: the tape that our evaluator makes, and those that the extracted semantics makes of the text of the proofs and of the
-//! text that ships. They must be equal entry for entry, and the steps of our text within what the proofs allow for theirs.
+//! Runs of the monadic derivative: the tape that our evaluator makes, and the one that the extracted semantics makes. They must be equal entry for entry.
 
 use crate::compare::{ok, run, Place, Prepared, Subject};
 use crate::values::{same, same_delta};
@@ -10,13 +9,13 @@ use gradus_reference::{Kinks, Value};
 /// What `proofs/Monadic.v` allows for a step of the program (`KM`).
 const MOST: u64 = 500;
 
-/// Compares the tape at a point, `delta_program f x`, with the answers about the text of the proofs and about ours. `primal`: the steps of the program.
-/// Gives the number of entries and the steps of our text; `None` if it takes too long.
+/// Compares the tape at a point, `delta_program f x`, with the answer about it. `primal`: the steps of the program.
+/// Gives the number of entries and the steps of the derivative; `None` if it takes too long.
 pub(crate) fn judge(
     subject: &Subject,
     prepared: &Prepared,
     point: &Place,
-    answers: [&Sexp; 2],
+    answer: &Sexp,
     primal: u64,
 ) -> Result<Option<(usize, u64)>, String> {
     let term = prepared.linker.delta_program(&subject.function, point.term.clone(), &subject.input, &subject.output);
@@ -30,25 +29,23 @@ pub(crate) fn judge(
         Ok(Some(_)) => return Err("a Delta program that is no pair".into()),
         Err(problem) => Err(problem),
     };
-    for answer in answers {
-        let (theirs, tape) = match (ok(answer)?, &ours) {
-            (None, Err(_)) => continue,
-            (None, Ok(_)) => return Err("the tape is undefined in the proofs, not in the code".into()),
-            (Some(_), Err(problem)) => return Err(format!("a tape in the proofs, in the code: {problem}")),
-            (Some((theirs, _, _, tape)), Ok(_)) => (theirs, tape),
-        };
-        let Ok((result, entries)) = &ours else { continue };
-        if !same(&prepared.linker, &subject.output, result, theirs, true) {
-            return Err(format!("the taped result at {:?} is {theirs:?} in the proofs", point.data));
+    let (steps, entries) = match (ok(answer)?, ours) {
+        (None, Err(_)) => return Ok(Some((0, 0))),
+        (None, Ok(_)) => return Err("the tape is undefined in the proofs, not in the code".into()),
+        (Some(_), Err(problem)) => return Err(format!("a tape in the proofs, in the code: {problem}")),
+        (Some((theirs, steps, _, tape)), Ok((result, entries))) => {
+            if !same(&prepared.linker, &subject.output, result, theirs, true) {
+                return Err(format!("the taped result at {:?} is {theirs:?} in the proofs", point.data));
+            }
+            same_tape(&entries, tape.and_then(Sexp::list).unwrap_or_default(), &point.data)?;
+            (steps, entries.len())
         }
-        same_tape(entries, tape.and_then(Sexp::list).unwrap_or_default(), &point.data)?;
-    }
-    let steps = ok(answers[1])?.map_or(0, |(_, steps, ..)| steps);
+    };
     // A top-level value is computed once in the program.
     if prepared.values.is_empty() && steps > MOST * primal {
         return Err(format!("{steps} steps of the monadic derivative of {primal} steps"));
     }
-    Ok(Some((ours.map_or(0, |(_, entries)| entries.len()), steps)))
+    Ok(Some((entries, steps)))
 }
 
 fn same_tape(entries: &[(i64, Value)], tape: &[Sexp], point: &Data) -> Result<(), String> {

@@ -307,10 +307,10 @@ impl<'a> Checker<'a> {
         let found = match &ty {
             Type::Tuple(parts) => parts.get(index).cloned(),
             Type::Named(name, args) => {
-                let decl = self.decl(name, span)?;
-                match &decl.body {
-                    TypeBody::Record(_) => decl.constructors(args).first().and_then(|(_, ts)| ts.get(index).cloned()),
-                    TypeBody::Variant(_) => None,
+                // A record, or a variant with one constructor.
+                match &self.decl(name, span)?.constructors(args)[..] {
+                    [(_, fields)] => fields.get(index).cloned(),
+                    _ => None,
                 }
             }
             Type::Var(_)

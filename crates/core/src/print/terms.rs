@@ -306,7 +306,15 @@ impl<'a> TermPrinter<'a> {
 
     fn projection(&mut self, index: usize, term: &Term) -> (Doc, Level) {
         match self.type_of(term) {
-            Some(Type::Named(name, _)) => {
+            Some(Type::Named(name, args)) => {
+                if let Some(decl) = self.decl(&name).filter(|decl| matches!(decl.body, TypeBody::Variant(_))) {
+                    let types = decl.constructors(&args).into_iter().next().map(|(_, types)| types).unwrap_or_default();
+                    let vars: Vec<_> = types.into_iter().map(|ty| (Var::fresh("part"), ty)).collect();
+                    if let Some((part, _)) = vars.get(index) {
+                        let body = build::At(term.span).var(part);
+                        return (self.case(term, &[Arm { tag: 0, vars: vars.clone(), body }], None), Level::Open);
+                    }
+                }
                 let field = match self.decl(&name) {
                     Some(decl) => match &decl.body {
                         TypeBody::Record(fields) => fields.get(index).map(|(f, _)| self.names.field(&decl, index, f)),

@@ -17,7 +17,7 @@ use crate::custom::{self, CustomRule};
 use crate::dual::partials;
 use crate::mode::{Capabilities, ModeRules};
 use crate::wrappers::{call, COUNT, INIT_VARS, LOOKUP, SEED};
-use crate::write::{add_int, bind, cons, is_always_one, nil};
+use crate::write::{add_int, bind, cons, is_one, nil};
 use crate::{delta_type, Linker, Made};
 use checkpoint::with_cotangents;
 use gradus_core::build::At;
@@ -54,7 +54,7 @@ impl Stateful for Monadic {
                 Recorded::Active { beside, .. } | Recorded::Constant { beside, .. } => beside.clone(),
                 Recorded::Whole { .. } => continue,
             };
-            summands.push(((!is_always_one(&partial, &primals)).then_some(partial), u));
+            summands.push(((!is_one(&partial)).then_some(partial), u));
         }
         let next = add_int(at, id.clone(), at.int(1));
         let u = delta_type::combine(at, summands);

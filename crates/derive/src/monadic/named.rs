@@ -156,7 +156,7 @@ impl Naming<'_> {
         originals: &[Term],
         args: &[Term],
     ) -> Made<Option<Term>> {
-        let arithmetic = args.iter().all(is_arithmetic);
+        let arithmetic = || args.iter().all(is_arithmetic);
         let integers = matches!(&types[..], [Type::Int]);
         let not = |term: Term| at.if_(term, at.bool(false), at.bool(true));
         let compare = |prim| at.prim_at(prim, types.clone(), args.to_vec());
@@ -165,13 +165,13 @@ impl Naming<'_> {
             (Prim::NotEqual, _) if matches!(&types[..], [Type::Int | Type::Real]) => not(compare(Prim::Equal)),
             (Prim::Greater, _) if integers => not(compare(Prim::LessEqual)),
             (Prim::GreaterEqual, _) if integers => not(compare(Prim::Less)),
-            (Prim::Greater | Prim::GreaterEqual, [a, b]) if !arithmetic && matches!(&types[..], [Type::Real]) => {
+            (Prim::Greater | Prim::GreaterEqual, [a, b]) if matches!(&types[..], [Type::Real]) && !arithmetic() => {
                 let less = if prim == Prim::Greater { Prim::Less } else { Prim::LessEqual };
                 let negated = |term: &Term| at.prim(Prim::NegReal, [term.clone()]);
                 at.prim_at(less, types.clone(), [negated(a), negated(b)])
             }
-            (Prim::Sign, [x]) if !arithmetic => at.prim_at(Prim::Less, [Type::Real], [x.clone(), at.real(0.0)]),
-            (Prim::NegInt, [n]) if !arithmetic => at.prim(Prim::SubInt, [at.int(0), n.clone()]),
+            (Prim::Sign, [x]) if !arithmetic() => at.prim_at(Prim::Less, [Type::Real], [x.clone(), at.real(0.0)]),
+            (Prim::NegInt, [n]) if !arithmetic() => at.prim(Prim::SubInt, [at.int(0), n.clone()]),
             (Prim::VectorAdd, _) if matches!(&types[..], [Type::Real]) => at.prim(Prim::AddReal, args.to_vec()),
             (Prim::VectorSub, _) if matches!(&types[..], [Type::Real]) => at.prim(Prim::SubReal, args.to_vec()),
             // The proved language has more than one construct for these: their results have names too.

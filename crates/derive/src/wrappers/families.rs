@@ -132,9 +132,6 @@ fn lift(modes: &[Mode]) -> Made<Polytypic> {
         outer.push(rules(*mode, Span::default())?);
     }
     let at_real = Box::new(move |linker: &Linker, at: At, x: &[Term], _: &[Term], _: Option<Term>| {
-        if outer.is_empty() {
-            return Ok(inner.constant(at, x[0].clone()));
-        }
         let var = Var::fresh("x");
         let mut pair = inner.constant(at, at.var(&var));
         let mut ty = Type::Real;

@@ -5,10 +5,11 @@ mod families;
 mod flat;
 mod polytypic;
 
+use crate::activity::SMALL;
 use crate::mode::{rules, ModeRules};
 use crate::{forms, Linker, Made, Refusal};
 use gradus_core::build::At;
-use gradus_core::{Global, Mode, Term, Type};
+use gradus_core::{Global, Mode, Term, Type, Var};
 use gradus_source::Span;
 use std::sync::Arc;
 
@@ -76,7 +77,33 @@ pub fn lift(linker: &Linker, at: At, mode: Mode, ty: &Type, value: Term) -> Made
     if *ty == Type::Real {
         return Ok(rules(mode, at.0)?.constant(at, value));
     }
+    match linker.weight(ty) {
+        // A field of its own: the same as a real.
+        Some(1) => return Ok(zeros(linker, at, rules(mode, at.0)?, ty, value)),
+        Some(weight) if weight <= SMALL => {
+            let var = Var::fresh("x");
+            let zeros = zeros(linker, at, rules(mode, at.0)?, ty, at.var(&var));
+            return Ok(at.bind(&var, ty.clone(), value, zeros));
+        }
+        _ => {}
+    }
     Ok(at.app(global(at, LIFT, &[mode], [ty.clone()]), value))
+}
+
+/// Zero derivatives beside the reals of a product, which is a variable or a part of one: `zeros` of `proofs/Macro.v`.
+fn zeros(linker: &Linker, at: At, mode: &dyn ModeRules, ty: &Type, value: Term) -> Term {
+    let Some(parts) = linker.parts(ty) else {
+        return if *ty == Type::Real { mode.constant(at, value) } else { value };
+    };
+    let part = |(i, ty)| zeros(linker, at, mode, ty, at.proj(value.clone(), i));
+    let images: Vec<Term> = parts.iter().enumerate().map(part).collect();
+    match ty {
+        Type::Named(name, args) => {
+            let types: Vec<Type> = args.iter().map(|ty| linker.image(mode, ty)).collect();
+            at.construct(linker.image_name(mode.mode(), name), types, 0, images)
+        }
+        _ => at.tuple(images),
+    }
 }
 
 /// The primal part of a value of data type: K's `primal`, N's `p`.

@@ -111,7 +111,6 @@ impl Writer<'_> {
         match ty {
             Type::Real => (self.polytypic.at_real)(self.linker, at, structures, self.extra, acc),
             Type::Tuple(parts) => self.parts(ty, parts, structures, acc, |at, items| at.tuple(items)),
-            Type::Named(..) if self.is_plain_record(ty)? => self.body(ty, structures, acc),
             Type::Named(..) | Type::Array(_) => {
                 let member = Global::Wrapper {
                     name: self.polytypic.name,
@@ -127,18 +126,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A record without lists and the like inside, which is walked over in place, as a tuple is.
-    fn is_plain_record(&self, ty: &Type) -> Made<bool> {
-        Ok(match ty {
-            Type::Named(name, _) => {
-                !self.linker.contents(ty).unbounded
-                    && matches!(self.linker.declaration(name)?.body, TypeBody::Record(_))
-            }
-            _ => false,
-        })
-    }
-
-    /// The body of the member at `ty`; the structures are variables, or parts of them.
+    /// The body of the member at `ty`; the structures are variables.
     fn body(&self, ty: &Type, structures: &[Term], acc: Option<Term>) -> Made<Term> {
         match ty {
             Type::Named(name, args) => {
@@ -192,10 +180,7 @@ impl Writer<'_> {
         let mut whole = Vec::new();
         for (structure, modes) in structures.iter().zip(&self.polytypic.inputs) {
             let image = self.linker.image_under(modes, ty)?;
-            whole.push(match structure.is_path() {
-                true => structure.clone(),
-                false => lets.bind(at, "x", &image, structure.clone()),
-            });
+            whole.push(lets.bind(at, "x", &image, structure.clone()));
         }
         let fields = parts
             .iter()
