@@ -134,28 +134,37 @@ impl Sweep<'_> {
         found
     }
 
-    /// The statements that add up sums which are kept, of a block that is run again: these are left out, by number. The sums themselves are read, or added up
-    /// after all, where they are frozen.
+    /// Whether a statement of a block that is run again gives a sum that was kept.
+    pub(super) fn is_kept(&self, stmt: &Stmt) -> bool {
+        matches!(stmt.op, Op::Freeze { .. }) && stmt.binds.iter().any(|y| self.kept.contains_key(y))
+    }
+
+    /// The statements that add up sums which were kept, by number: they are left out of a block that is run again.
     pub(super) fn left_to_kept(&self, stmts: &[Stmt]) -> FxHashSet<usize> {
         let mut left = FxHashSet::default();
-        for stmt in stmts {
-            if let (Op::Freeze { acc }, Some(true)) = (&stmt.op, stmt.binds.first().map(|y| self.kept.contains_key(y)))
-            {
+        for stmt in stmts.iter().filter(|stmt| self.is_kept(stmt)) {
+            if let Op::Freeze { acc } = &stmt.op {
                 left.extend(adding_up(stmts, *acc).map(|(places, _)| places).into_iter().flatten());
             }
         }
         left
     }
 
-    /// Reads a sum that was kept, or adds it up by the statements given.
-    pub(super) fn kept_sum(&mut self, value: Var, kept: &Kept, adding_up: Vec<Stmt>) {
-        let Kept { cond, all, index } = kept.clone();
+    /// Reads a sum that was kept, or adds it up after all by what was left out.
+    pub(super) fn forward_kept(&mut self, stmt: &Stmt, left_out: &mut Vec<Stmt>) {
+        let (Op::Freeze { acc }, [value]) = (&stmt.op, &stmt.binds[..]) else { return };
+        let Some(Kept { cond, all, index }) = self.kept.get(value).cloned() else { return };
+        let is_own = |s: &Stmt| s.binds.contains(acc) || s.mentions(*acc);
+        let (mut own, others): (Vec<Stmt>, Vec<Stmt>) = left_out.drain(..).partition(is_own);
+        *left_out = others;
+        own.push(stmt.clone());
         self.b.push();
         let there = self.b.get(all, index);
         let then = self.b.pop(vec![there]);
-        let again = Block { stmts: adding_up, results: vec![value.into()] };
+        let again = Block { stmts: own, results: vec![(*value).into()] };
         let otherwise = Renaming::default().block(&again);
-        self.b.bind(vec![value], Op::If { cond, then, otherwise, replayed: false });
+        self.b.bind(vec![*value], Op::If { cond, then, otherwise, replayed: false });
+        self.frozen.insert(*acc, (*value).into());
     }
 
     /// New names for sums that are kept.

@@ -227,23 +227,14 @@ impl<'a> Sweep<'a> {
         let mut records = Vec::with_capacity(stmts.len());
         for (at, stmt) in stmts.into_iter().enumerate() {
             self.b.span = stmt.span;
-            let kept = stmt.binds.first().and_then(|y| self.kept.get(y)).cloned();
-            let record = match (kept, &stmt.op) {
-                _ if left.contains(&at) => {
-                    left_out.push(self.without_settled(&stmt));
-                    Record::Plain
-                }
-                (Some(kept), Op::Freeze { acc }) => {
-                    let mut adding_up: Vec<Stmt> = Vec::new();
-                    let (own, others) = left_out.drain(..).partition(|s| s.binds.contains(acc) || s.mentions(*acc));
-                    left_out = others;
-                    adding_up.extend::<Vec<Stmt>>(own);
-                    adding_up.push(stmt.clone());
-                    self.frozen.insert(*acc, stmt.binds[0].into());
-                    self.kept_sum(stmt.binds[0], &kept, adding_up);
-                    Record::Plain
-                }
-                _ => self.forward_stmt(&stmt),
+            let record = if left.contains(&at) {
+                left_out.push(self.without_settled(&stmt));
+                Record::Plain
+            } else if self.is_kept(&stmt) {
+                self.forward_kept(&stmt, &mut left_out);
+                Record::Plain
+            } else {
+                self.forward_stmt(&stmt)
             };
             records.push((stmt, record));
         }

@@ -24,12 +24,7 @@ const TRIED: usize = 12;
 /// Says whether anything was turned round. Only when all derivatives have been taken, which know how to save what a loop computes once.
 pub fn run(block: &mut Block, module: &Module) -> bool {
     with_stack(|| {
-        let mut changed = false;
-        for stmt in &mut block.stmts {
-            for inner in stmt.op.blocks_mut() {
-                changed |= run(inner, module);
-            }
-        }
+        let mut changed = super::inside(block, |inner| run(inner, module));
         let (mut at, mut mentioned) = (0, mentions(block));
         while at < block.stmts.len() {
             match giving(block, at, &mentioned, module) {

@@ -74,6 +74,15 @@ pub fn block(block: &mut Block, module: &Module) {
     dead::run(block, module);
 }
 
+/// Does something to the blocks inside a block; whether it changed any.
+fn inside(block: &mut Block, mut change: impl FnMut(&mut Block) -> bool) -> bool {
+    let mut changed = false;
+    for inner in block.stmts.iter_mut().flat_map(|stmt| stmt.op.blocks_mut()) {
+        changed |= change(inner);
+    }
+    changed
+}
+
 fn has_loops(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().any(|stmt| match &stmt.op {

@@ -15,12 +15,7 @@ const READ: usize = 3;
 /// Says whether any array was given up.
 pub fn run(block: &mut Block, module: &Module) -> bool {
     with_stack(|| {
-        let mut changed = false;
-        for stmt in &mut block.stmts {
-            for inner in stmt.op.blocks_mut() {
-                changed |= run(inner, module);
-            }
-        }
+        let mut changed = super::inside(block, |inner| run(inner, module));
         let mut at = 0;
         while let Some(stmt) = block.stmts.get(at) {
             for (array, element) in elements(stmt, module) {
