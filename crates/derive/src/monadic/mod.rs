@@ -5,10 +5,11 @@
 //! A gradient costs a constant times the function: each step of the function becomes a bounded number of steps
 //! ([`translate`]), each arithmetic operation adds one binding of bounded size, and the sweep looks at each once.
 //!
-//! The translation is in `translate`, `checkpoint` has the rule for checkpoints, the wrapper of Fig. 11 and 15 here, the types and `eval` of Fig. 10 in `delta_type`.
+//! `named` prepares the text, `translate` and `loops` have the translation, `image` the monad; `checkpoint` has the rule for checkpoints, the wrapper of Fig. 11 and 15 here, the types and `eval` of Fig. 10 in `delta_type`.
 
 mod checkpoint;
 mod image;
+mod loops;
 mod named;
 pub mod stateful;
 mod translate;

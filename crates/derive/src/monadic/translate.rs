@@ -6,15 +6,15 @@
 //! `cargo xtask oracle` compares the two texts.
 
 use super::image::{bind, bind_all, returning, Image, Part};
-use super::stateful::{with_state, Recorded, Stateful};
+use super::stateful::{Recorded, Stateful};
 use crate::activity::Activity;
 use crate::dual::{image_of_global, lifted_again, one_type};
 use crate::primal::constructor_test;
 use crate::prims::{treatment, Treatment};
 use crate::scope::Scope;
 use crate::stopped::stopped;
-use crate::typing::result_type;
-use crate::write::{build_with_state, watched_prim};
+use crate::typing::{parameter_type, result_type};
+use crate::write::watched_prim;
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
 use gradus_core::traverse::with_stack;
@@ -42,15 +42,15 @@ pub fn value(mode: &dyn Stateful, linker: &Linker, scope: &Scope, term: &Term) -
     }
 }
 
-struct Translation<'a> {
-    mode: &'a dyn Stateful,
+pub(super) struct Translation<'a> {
+    pub(super) mode: &'a dyn Stateful,
     linker: &'a Linker,
     scope: &'a Scope,
     activity: Activity,
 }
 
 impl<'a> Translation<'a> {
-    fn ty(&self, ty: &Type) -> Type {
+    pub(super) fn ty(&self, ty: &Type) -> Type {
         self.linker.image(self.mode, ty)
     }
 
@@ -79,7 +79,7 @@ impl<'a> Translation<'a> {
     }
 
     /// What is computed from the results of several terms: a value if they are values.
-    fn of_images(
+    pub(super) fn of_images(
         &mut self,
         at: At,
         images: Vec<Image<'a>>,
@@ -93,7 +93,7 @@ impl<'a> Translation<'a> {
         Ok(Image::Computation(bind_all(self.mode, at, parts, move |vars, state| returning(at, write(vars), &state))))
     }
 
-    fn parts(&self, images: Vec<Image<'a>>, types: impl Fn(usize) -> Made<Type>) -> Made<Vec<Part<'a>>> {
+    pub(super) fn parts(&self, images: Vec<Image<'a>>, types: impl Fn(usize) -> Made<Type>) -> Made<Vec<Part<'a>>> {
         let part = |(i, image)| Ok(Part { image, var: Var::fresh("x"), ty: types(i)? });
         images.into_iter().enumerate().map(part).collect()
     }
@@ -111,7 +111,7 @@ impl<'a> Translation<'a> {
     }
 
     /// One arm per rule, in the order of K Fig. 9.
-    fn image(&mut self, term: &Term) -> Made<Image<'a>> {
+    pub(super) fn image(&mut self, term: &Term) -> Made<Image<'a>> {
         with_stack(|| {
             let at = At(term.span);
             if let Some(ty) = self.activity.kept(self.linker, self.scope, term)? {
@@ -216,24 +216,19 @@ impl<'a> Translation<'a> {
     }
 
     /// The application of the first image, a function of the given type, to the second.
-    fn application(&self, at: At, images: Vec<Image<'a>>, ty: &Type) -> Image<'a> {
+    pub(super) fn application(&self, at: At, images: Vec<Image<'a>>, ty: &Type) -> Image<'a> {
+        let call = move |terms: Vec<Term>, state: Term| match &terms[..] {
+            [function, argument] => at.apps(function.clone(), [argument.clone(), state]),
+            _ => bug!("an application of {} terms", terms.len()),
+        };
         if images.iter().all(|image| matches!(image, Image::Value(_))) {
-            let mut terms = values(images).into_iter();
-            return Image::Computation(Box::new(move |state| match (terms.next(), terms.next()) {
-                (Some(function), Some(argument)) => at.apps(function, [argument, state]),
-                _ => bug!("an application without its parts"),
-            }));
+            let terms = values(images);
+            return Image::Computation(Box::new(move |state| call(terms, state)));
         }
-        let types = [self.ty(ty), self.ty(&crate::typing::parameter_type(ty))];
+        let types = [self.ty(ty), self.ty(&parameter_type(ty))];
         let part = |(image, ty)| Part { image, var: Var::fresh("x"), ty };
         let parts = images.into_iter().zip(types).map(part).collect();
-        Image::Computation(bind_all(self.mode, at, parts, move |vars, state| {
-            let mut terms = vars.into_iter();
-            match (terms.next(), terms.next()) {
-                (Some(function), Some(argument)) => at.apps(function, [argument, state]),
-                _ => bug!("an application without its parts"),
-            }
-        }))
+        Image::Computation(bind_all(self.mode, at, parts, call))
     }
 
     /// The tag and the translated variables of an arm.
@@ -250,23 +245,25 @@ impl<'a> Translation<'a> {
         bodies: &[&Term],
         write: impl FnOnce(Term, Vec<Term>) -> Term + 'a,
     ) -> Made<Image<'a>> {
-        let ty = self.ty(ty);
         let images = bodies.iter().map(|body| self.image(body)).collect::<Made<Vec<_>>>()?;
-        let pure = images.iter().all(|image| matches!(image, Image::Value(_)));
-        Ok(match scrutinee {
-            Image::Value(scrutinee) if pure => Image::Value(write(scrutinee, values(images))),
-            Image::Value(scrutinee) => Image::Computation(Box::new(move |state: Term| {
-                write(scrutinee, images.into_iter().map(|image| image.at_state(at, state.clone())).collect())
-            })),
+        let scrutinee = match scrutinee {
+            Image::Value(scrutinee) if images.iter().all(|image| matches!(image, Image::Value(_))) => {
+                return Ok(Image::Value(write(scrutinee, values(images))));
+            }
+            scrutinee => scrutinee,
+        };
+        let at_state = move |scrutinee, state: Term| {
+            write(scrutinee, images.into_iter().map(|image| image.at_state(at, state.clone())).collect())
+        };
+        Ok(Image::Computation(match scrutinee {
+            Image::Value(scrutinee) => Box::new(move |state| at_state(scrutinee, state)),
             image => {
                 let var = Var::fresh("x");
                 let scrutinee = at.var(&var);
-                let rest = Box::new(move |state: Term| {
-                    write(scrutinee, images.into_iter().map(|image| image.at_state(at, state.clone())).collect())
-                });
-                Image::Computation(bind(self.mode, at, Part { image, var, ty }, rest))
+                let rest = Box::new(move |state| at_state(scrutinee, state));
+                bind(self.mode, at, Part { image, var, ty: self.ty(ty) }, rest)
             }
-        })
+        }))
     }
 
     fn recursive(&mut self, at: At, bindings: &[(Var, Scheme, Term)], body: &Term) -> Made<Image<'a>> {
@@ -430,100 +427,6 @@ impl<'a> Translation<'a> {
             let pair = at.tuple([at.tuple([at.var(&y), beside]), after]);
             at.bind(&y, Type::Real, watched_prim(at, prim, [], primals), pair)
         })))
-    }
-
-    /// K section 10.2: D(build) = fun x -> sequence (build x)
-    fn build(&mut self, at: At, element: &Type, args: &[Term]) -> Made<Image<'a>> {
-        let image = self.ty(element);
-        let size = self.image(&args[0])?;
-        let TermKind::Lambda(l) = &*args[1].kind else { bug!("a function of `build` that is not written as one") };
-        let param = l.param.clone();
-        let item = match self.image(&l.body)? {
-            Image::Value(body) => {
-                let item = at.lambda(&param, Type::Int, body);
-                let write = move |mut sizes: Vec<Term>| match sizes.pop() {
-                    Some(size) => at.prim_at(Prim::Build, [image], [size, item]),
-                    None => bug!("`build` without a size"),
-                };
-                return self.of_images(at, vec![size], |_| Ok(Type::Int), write);
-            }
-            item => item,
-        };
-        let mode = self.mode;
-        let parts = vec![Part { image: size, var: Var::fresh("n"), ty: Type::Int }];
-        Ok(Image::Computation(bind_all(mode, at, parts, move |mut sizes, state| {
-            let Some(size) = sizes.pop() else { bug!("`build` without a size") };
-            let (f, s) = (Var::fresh("f"), Var::fresh("s"));
-            let item = at.lambda(&s, mode.state(), item.at_state(at, at.var(&s)));
-            let item = at.lambda(&param, Type::Int, item);
-            let call = |i, s| at.apps(at.var(&f), [i, s]);
-            let built = build_with_state(at, &image, &mode.state(), size, state, call);
-            at.bind(&f, mode.arrow(Type::Int, image), item, built)
-        })))
-    }
-
-    /// C Fig. 8, `nrec`, with the state beside the accumulator.
-    fn ifold(&mut self, at: At, accumulator: &Type, args: &[Term]) -> Made<Image<'a>> {
-        let two = match &*args[1].kind {
-            TermKind::Lambda(index) => match &*index.body.kind {
-                TermKind::Lambda(step) => Some((index, step)),
-                _ => None,
-            },
-            _ => None,
-        };
-        let Some((index, step)) = two else { bug!("a step of `ifold` that is not written as a function of two") };
-        let (index, so_far) = (index.param.clone(), step.param.clone());
-        let images = vec![self.image(&args[0])?, self.image(&args[2])?];
-        let body = self.image(&step.body)?;
-        let ty = self.ty(accumulator);
-        let types = [Type::Int, ty.clone()];
-        let parts = self.parts(images, |i| Ok(types[i].clone()))?;
-        let mode = self.mode;
-        Ok(Image::Computation(bind_all(mode, at, parts, move |vars, state| {
-            let mut vars = vars.into_iter();
-            let (Some(count), Some(initial)) = (vars.next(), vars.next()) else { bug!("`ifold` without its parts") };
-            let (pair, s) = (Var::fresh("p"), Var::fresh("s"));
-            let pair_type = with_state(mode, ty.clone());
-            let body = at.bind(&s, mode.state(), at.proj(at.var(&pair), 1), body.at_state(at, at.var(&s)));
-            let body = at.bind(&so_far, ty, at.proj(at.var(&pair), 0), body);
-            let step = at.lambdas(&[(index, Type::Int), (pair, pair_type.clone())], body);
-            at.prim_at(Prim::Ifold, [pair_type], [count, step, at.tuple([initial, state])])
-        })))
-    }
-
-    /// N Fig. 4.9: D(iterate t from x = r) = iterate D(t) from x = D(r), as the recursion that it stands for, which hands on the state.
-    fn iterate(&mut self, at: At, types: &[Type], args: &[Term]) -> Made<Image<'a>> {
-        let [from, to] = types else { bug!("`iterate` at {types:?}") };
-        let ty = Type::fun(from.clone(), to.clone());
-        let (from, to) = (self.ty(from), self.ty(to));
-        let either = Type::either(from.clone(), to.clone());
-        let mode = self.mode;
-        let step =
-            Part { image: self.image(&args[0])?, var: Var::fresh("f"), ty: mode.arrow(from.clone(), either.clone()) };
-        let f = at.var(&step.var);
-        let again = Var::fresh("again");
-        let images = vec![Image::Value(at.var(&again)), self.image(&args[1])?];
-        let start = self.application(at, images, &ty);
-        let result = with_state(mode, to.clone());
-        let rest = Box::new(move |state| {
-            let (x, s, next, done) = (Var::fresh("x"), Var::fresh("s"), Var::fresh("x"), Var::fresh("y"));
-            let (r, v, after) = (Var::fresh("r"), Var::fresh("v"), Var::fresh("s"));
-            let arms = vec![
-                Arm {
-                    tag: 0,
-                    body: at.apps(at.var(&again), [at.var(&next), at.var(&after)]),
-                    vars: vec![(next, from.clone())],
-                },
-                Arm { tag: 1, body: at.tuple([at.var(&done), at.var(&after)]), vars: vec![(done, to)] },
-            ];
-            let turn = at.bind(&after, mode.state(), at.proj(at.var(&r), 1), at.case(at.var(&v), arms, None));
-            let turn = at.bind(&v, either.clone(), at.proj(at.var(&r), 0), turn);
-            let turn = at.bind(&r, with_state(mode, either), at.apps(f, [at.var(&x), at.var(&s)]), turn);
-            let params = [(x, from.clone()), (s, mode.state())];
-            let ty = Type::funs([from, mode.state()], result);
-            at.letrec(vec![(again, ty, at.lambdas(&params, turn))], start.at_state(at, state))
-        });
-        Ok(Image::Computation(bind(mode, at, step, rest)))
     }
 
     /// A function of the family, applied to one argument after the other.
