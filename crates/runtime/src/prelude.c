@@ -171,8 +171,8 @@ static __attribute__((noinline, cold)) gr_block *gr_new_block(gr_thread *self, i
   return b;
 }
 
-/* Written out where it is called: small arrays come and go in inner loops. */
-static inline void *gr_allocate(gr_thread *self, int64_t bytes, gr_block **owner, int place) {
+/* Written out where it is called, also in long files: small arrays come and go in inner loops. */
+static inline __attribute__((always_inline)) void *gr_allocate(gr_thread *self, int64_t bytes, gr_block **owner, int place) {
   if (bytes < 0 || bytes > INT64_MAX / 4) gr_fail(place + GR_MEMORY);
   int64_t c = gr_class_of((uint64_t)bytes);
   int64_t size = (int64_t)gr_class_bytes(c);
