@@ -8,10 +8,10 @@ use crate::forms::{JACOBIAN, JACOBIAN_COLUMNS, PULLBACK, PUSHFORWARD, TAYLOR};
 use crate::mode::{rules, ModeRules};
 use crate::typing::parameter_type;
 use crate::wrappers::{self, global};
-use crate::write::{checking_prim, compare_int, is_atom, Lets};
+use crate::write::{checking_prim, compare_int, is_atom, try_map_children, Lets};
 use crate::{Linker, Made, Refusal};
 use gradus_core::build::At;
-use gradus_core::traverse::{add_binder_types, free_vars, map_children, with_stack};
+use gradus_core::traverse::{add_binder_types, free_vars, with_stack};
 use gradus_core::{Arm, Body, Checked, DeriveOp, Global, Lambda, Mode, Prim, Symbol, Term, TermKind, Type, Var};
 use gradus_source::bug;
 use rustc_hash::FxHashMap;
@@ -37,20 +37,10 @@ impl<'a> Expander<'a> {
 
     pub fn term(&mut self, term: &Term) -> Made<Term> {
         with_stack(|| {
-            let mut problem = None;
-            let inner = map_children(term, &mut |child| {
-                if problem.is_some() {
-                    return child.clone();
-                }
-                self.term(child).unwrap_or_else(|refusal| {
-                    problem = Some(refusal);
-                    child.clone()
-                })
-            });
-            match (problem, &*inner.kind) {
-                (Some(problem), _) => Err(problem),
-                (None, TermKind::Derive { op, types, args }) => self.form(At(term.span), *op, types, args),
-                (None, _) => Ok(inner),
+            let inner = try_map_children(term, |child| self.term(child))?;
+            match &*inner.kind {
+                TermKind::Derive { op, types, args } => self.form(At(term.span), *op, types, args),
+                _ => Ok(inner),
             }
         })
     }

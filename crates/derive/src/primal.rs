@@ -7,7 +7,7 @@
 
 use crate::activity::Activity;
 use crate::mode::ModeRules;
-use crate::prims::{treatment, Treatment};
+use crate::prims::treatment;
 use crate::write::watched_prim;
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
@@ -29,17 +29,8 @@ pub fn primal(translator: &mut dyn Translator, term: &Term, ty: &Type) -> Made<T
         return Ok(term.clone());
     }
     if let TermKind::Prim { prim, types, args, .. } = &*term.kind {
-        match treatment(*prim) {
-            // The vector-space operations walk over their arguments anyway.
-            Treatment::Smooth | Treatment::Primal | Treatment::Polytypic(_) => {
-                return of_primals(translator, At(term.span), *prim, types, args);
-            }
-            Treatment::Structural
-            | Treatment::Build
-            | Treatment::Ifold
-            | Treatment::Iterate
-            | Treatment::StopGradient
-            | Treatment::Checkpoint => {}
+        if treatment(*prim).is_arithmetic() {
+            return of_primals(translator, At(term.span), *prim, types, args);
         }
     }
     let image = translator.image(term)?;

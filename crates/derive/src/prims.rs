@@ -20,6 +20,21 @@ pub enum Treatment {
     Checkpoint,
 }
 
+impl Treatment {
+    /// Whether the primal value comes from the primal values of the arguments alone. The vector-space operations walk over their arguments anyway.
+    pub fn is_arithmetic(self) -> bool {
+        match self {
+            Treatment::Smooth | Treatment::Primal | Treatment::Polytypic(_) => true,
+            Treatment::Structural
+            | Treatment::Build
+            | Treatment::Ifold
+            | Treatment::Iterate
+            | Treatment::StopGradient
+            | Treatment::Checkpoint => false,
+        }
+    }
+}
+
 pub fn treatment(prim: Prim) -> Treatment {
     use Treatment::*;
     match prim {

@@ -6,10 +6,10 @@
 
 use crate::mode::ModeRules;
 use crate::scope::Scope;
-use crate::write::get;
+use crate::write::{get, try_map_children};
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
-use gradus_core::traverse::{free_vars, map_children, with_stack};
+use gradus_core::traverse::{free_vars, with_stack};
 use gradus_core::{Arm, Prim, Term, TermKind, Type, Var};
 use rustc_hash::FxHashSet;
 
@@ -68,18 +68,7 @@ impl Stopped<'_> {
                 }
                 _ => {}
             }
-            let mut problem = None;
-            let inner = map_children(term, &mut |child| match self.term(child) {
-                Ok(child) => child,
-                Err(refusal) => {
-                    problem = Some(refusal);
-                    child.clone()
-                }
-            });
-            match problem {
-                Some(refusal) => Err(refusal),
-                None => Ok(inner),
-            }
+            try_map_children(term, |child| self.term(child))
         })
     }
 

@@ -1,7 +1,27 @@
 //! Writing typed core code: functions whose bodies are given as Rust functions of their parameters, and sequences of bindings.
 
+use crate::Made;
 use gradus_core::build::At;
+use gradus_core::traverse::map_children;
 use gradus_core::{Checked, Prim, Site, Term, TermKind, Type, TypeName, Var};
+
+/// A term with other children; the first refusal ends it.
+pub fn try_map_children(term: &Term, mut image: impl FnMut(&Term) -> Made<Term>) -> Made<Term> {
+    let mut problem = None;
+    let mapped = map_children(term, &mut |child| {
+        if problem.is_some() {
+            return child.clone();
+        }
+        image(child).unwrap_or_else(|refusal| {
+            problem = Some(refusal);
+            child.clone()
+        })
+    });
+    match problem {
+        Some(refusal) => Err(refusal),
+        None => Ok(mapped),
+    }
+}
 
 /// `fun name -> body`
 pub fn lambda(at: At, name: &str, ty: &Type, body: impl FnOnce(Term) -> Term) -> Term {

@@ -8,9 +8,10 @@
 use crate::prims::{treatment, Treatment};
 use crate::scope::Scope;
 use crate::typing::{parameter_type, result_type};
+use crate::write::try_map_children;
 use crate::{Linker, Made};
 use gradus_core::build::At;
-use gradus_core::traverse::{map_children, with_stack};
+use gradus_core::traverse::with_stack;
 use gradus_core::{Lambda, Prim, Term, TermKind, Type, Var};
 use gradus_source::{bug, Diagnostic};
 use std::sync::Arc;
@@ -97,18 +98,8 @@ impl Naming<'_> {
 
     fn term(&self, term: &Term) -> Made<Term> {
         with_stack(|| {
-            let mut problem = None;
-            let image = map_children(term, &mut |child| match self.term(child) {
-                Ok(child) => child,
-                Err(refusal) => {
-                    problem = Some(refusal);
-                    child.clone()
-                }
-            });
-            match problem {
-                Some(refusal) => Err(refusal),
-                None => self.construct(term, image),
-            }
+            let image = try_map_children(term, |child| self.term(child))?;
+            self.construct(term, image)
         })
     }
 

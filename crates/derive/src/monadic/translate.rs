@@ -287,17 +287,8 @@ impl<'a> Translation<'a> {
             return Ok(Image::Value(term.clone()));
         }
         if let TermKind::Prim { prim, types, args, .. } = &*term.kind {
-            match treatment(*prim) {
-                // The vector-space operations walk over their arguments anyway.
-                Treatment::Smooth | Treatment::Primal | Treatment::Polytypic(_) => {
-                    return self.of_primals(at, *prim, types, args);
-                }
-                Treatment::Structural
-                | Treatment::Build
-                | Treatment::Ifold
-                | Treatment::Iterate
-                | Treatment::StopGradient
-                | Treatment::Checkpoint => {}
+            if treatment(*prim).is_arithmetic() {
+                return self.of_primals(at, *prim, types, args);
             }
         }
         let image = self.image(term)?;
