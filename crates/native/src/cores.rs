@@ -84,6 +84,15 @@ impl Join {
         }
     }
 
+    pub fn prim(self) -> Prim {
+        match self {
+            Join::Maximum => Prim::Maximum,
+            Join::Minimum => Prim::Minimum,
+            Join::Sum => Prim::AddInt,
+            Join::Product => Prim::MulInt,
+        }
+    }
+
     pub fn neutral(self) -> Atom {
         match self {
             Join::Maximum => Atom::Real(f64::NEG_INFINITY),
@@ -350,7 +359,7 @@ impl Planner<'_> {
 }
 
 /// How the states of a loop are joined, if they are only joined.
-fn joins(l: &For) -> Option<Vec<Join>> {
+pub fn joins(l: &For) -> Option<Vec<Join>> {
     if l.carried.is_empty() {
         return Some(Vec::new());
     }

@@ -208,3 +208,31 @@ fn gradients_of_long_straight_programs() {
         assert!(found.iter().zip(&expected).all(close), "{found:?} instead of {expected:?}");
     }
 }
+
+/// Of zeros the last one counts, and what is no number stays, wherever in a vector they are.
+#[test]
+fn extremes_of_zeros_and_of_what_is_no_number() {
+    let text = "let top (xs : real[]) : real = max xs\n\
+                let bottom (xs : real[]) : real = min (map (fun x -> x * 2.0) xs)\n\
+                let grown (xs : real[]) : real = max (map (fun x -> sin x - 3.0) xs)";
+    let choices = [[0.0, -0.0, 0.0, -0.0], [0.0, -0.0, -1.0, -2.5], [0.0, -0.0, 1.0, 2.5], [4.0, 0.5, f64::NAN, -7.0]];
+    let top = |x: f64, y: f64| if x > y || x.is_nan() { x } else { y };
+    let bottom = |x: f64, y: f64| if x < y || x.is_nan() { x } else { y };
+    let same = |found: &[Leaf], expected: f64| match found {
+        [Leaf::Real(x)] => x.to_bits() == expected.to_bits() || x.is_nan() && expected.is_nan(),
+        _ => false,
+    };
+    for native in natives(text, &["top", "bottom", "grown"]) {
+        for (count, of) in (1..70).flat_map(|count| choices.map(|of| (count, of))) {
+            // Without a pattern, so that each is in each place once.
+            let xs: Vec<f64> = (0..count).map(|i| of[(i * i * 7 + count * 5 + i / 3) % 4]).collect();
+            let found = |entry: usize| native.call(entry, &[Leaf::reals(xs.clone())]).unwrap();
+            let (most, least) = (xs.iter().copied().reduce(top), xs.iter().map(|x| 2.0 * x).reduce(bottom));
+            assert!(same(&found(0), most.unwrap()), "the maximum of {xs:?} is not {:?}", found(0));
+            assert!(same(&found(1), least.unwrap()), "the minimum of {xs:?}, doubled, is not {:?}", found(1));
+            let most = xs.iter().map(|x| x.sin() - 3.0).reduce(top).unwrap();
+            let [Leaf::Real(grown)] = found(2)[..] else { panic!("no real") };
+            assert!((grown - most).abs() < 1e-14 || grown.is_nan() && most.is_nan(), "{xs:?}: {grown}, not {most}");
+        }
+    }
+}

@@ -114,8 +114,8 @@ impl Emitter<'_, '_, '_> {
         let straight = straight::straightened(l);
         let in_lanes = straight.as_ref().unwrap_or(l);
         let plan = plan::plan(in_lanes);
-        let start = match &plan {
-            None => from,
+        let (start, state) = match &plan {
+            None => (from, state.to_vec()),
             Some(plan) => {
                 if !plan.checks.is_empty() {
                     self.counted(from, to, few, &[], span, |e, index, _| {
@@ -125,10 +125,12 @@ impl Emitter<'_, '_, '_> {
                     });
                 }
                 let flat: Vec<Array> = flat.iter().flatten().cloned().collect();
-                self.lanes(in_lanes, plan, [from, to], &flat, (!bounded).then_some(span))
+                self.lanes(in_lanes, plan, [from, to], &flat, state, (!bounded).then_some(span))
             }
         };
-        self.one_by_one(l, arrays, flat, state, [start, to], few || plan.is_some(), span)
+        // After lanes, few iterations are left, unless those of a loop with state must be done again.
+        let few = few || plan.is_some() && l.carried.is_empty();
+        self.one_by_one(l, arrays, flat, &state, [start, to], few, span)
     }
 
     /// The same without lanes.

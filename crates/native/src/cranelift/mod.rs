@@ -15,6 +15,7 @@ mod lanes;
 mod loops;
 mod machine;
 mod math;
+mod pairs;
 mod pieces;
 mod plan;
 mod products;

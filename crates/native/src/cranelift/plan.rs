@@ -4,10 +4,11 @@
 //! iterations. An elementary function is computed for many iterations at once by the runtime, which knows wider vectors: the
 //! loop is cut into *phases* before and after it, and what a later phase needs is kept in buffers on the stack. Additions to neighbouring places of one
 //! array, as derivatives of windows make them, are in phases of their own, too: a pair that was just stored in part cannot be loaded before the store
-//! is through.
+//! is through. Maxima and minima may be carried, too: lanes have one each, and where the order matters, all is done again one by one.
 
 use super::math;
 use super::scalars::SMALL_POWER;
+use crate::cores::{self, Join};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
 use gradus_core::Prim;
@@ -32,6 +33,8 @@ pub(super) struct Plan<'a> {
     pub(super) kept: FxHashMap<Var, usize>,
     /// Places that every iteration adds to.
     pub(super) sums: Vec<(Var, &'a [Atom])>,
+    /// For each state that is carried the variable of the next one, and how that is joined with a value of the iteration.
+    pub(super) joins: Vec<(Var, Join)>,
     /// Pairs for each step of the loop.
     pub(super) pairs: usize,
 }
@@ -80,7 +83,7 @@ fn role(stmt: &Stmt) -> Option<Role> {
 
 /// The plan of a loop, if it can run in lanes and gains by it.
 pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
-    if !l.carried.is_empty() || matches!(l.count, Atom::Int(n) if n < 8) {
+    if matches!(l.count, Atom::Int(n) if n < 8) {
         return None;
     }
     let plain = |a: &Atom| matches!(a.ty().scalar, Scalar::Real | Scalar::Int) && !a.ty().is_array();
@@ -94,6 +97,7 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
         cheap: FxHashMap::default(),
         kept: FxHashMap::default(),
         sums: Vec::new(),
+        joins: extremes(l)?,
         pairs: 1,
     };
     let mut phase: FxHashMap<Var, usize> = FxHashMap::default();
@@ -111,6 +115,11 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
             }
         });
         let mut after = at;
+        if stmt.binds.iter().any(|v| plan.join_of(*v).is_some()) {
+            gain += 2;
+            plan.stmts.push((at, stmt));
+            continue;
+        }
         match role(stmt)? {
             Role::Check => continue,
             Role::Cheap if simple => {
@@ -131,6 +140,8 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
                 gain += 8;
                 after = at + 1;
             }
+            // Iterations of a loop with state may be done twice.
+            Role::Add if !l.carried.is_empty() => return None,
             Role::Add => {
                 if let Op::Add { acc, index, .. } = &stmt.op {
                     let inside = |a: &Atom| a.var().is_some_and(|v| phase.contains_key(&v));
@@ -164,17 +175,45 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
         return None;
     }
     plan.keep(l, &phase)?;
-    plan.pairs = match plan.stmts.len() + plan.cheap.len() {
-        // Functions are for all iterations of a step; those of the last, shorter one are computed one by one.
-        _ if plan.stmts.iter().any(|(_, stmt)| matches!(role(stmt), Some(Role::Function))) => 1,
-        0..=6 => 4,
-        7..=14 => 2,
+    let gets = plan.cheap.values().filter(|stmt| matches!(stmt.op, Op::Get { .. })).count();
+    plan.pairs = match (plan.stmts.len() + gets).div_ceil(plan.phases) {
+        0..=5 => 4,
+        6..=12 => 2,
         _ => 1,
     };
     Some(plan)
 }
 
+/// The variables of the next states, if each state is the largest or the least of the values of all iterations.
+fn extremes(l: &For) -> Option<Vec<(Var, Join)>> {
+    if l.body.results.len() != l.carried.len() && !l.carried.is_empty() {
+        return None;
+    }
+    let named = |(join, next): (Join, &Atom)| match join {
+        Join::Maximum | Join::Minimum => next.var().map(|v| (v, join)),
+        Join::Sum | Join::Product => None,
+    };
+    cores::joins(l)?.into_iter().zip(&l.body.results).map(named).collect()
+}
+
 impl Plan<'_> {
+    /// Whole steps are multiples of so many iterations; what is left is done one by one. That is dear for elementary functions, so they have steps of
+    /// single pairs, too.
+    pub(super) fn granule(&self) -> i64 {
+        let functions = self.stmts.iter().any(|(_, stmt)| matches!(role(stmt), Some(Role::Function)));
+        if functions {
+            2
+        } else {
+            2 * self.pairs as i64
+        }
+    }
+
+    /// The number of the state that a variable is the next of, and how it is joined.
+    pub(super) fn join_of(&self, next: Var) -> Option<(usize, Join)> {
+        let number = self.joins.iter().position(|(v, _)| *v == next)?;
+        Some((number, self.joins[number].1))
+    }
+
     /// Finds what must be kept between phases.
     fn keep(&mut self, l: &For, phase: &FxHashMap<Var, usize>) -> Option<()> {
         let mut kept: FxHashMap<Var, usize> = FxHashMap::default();
