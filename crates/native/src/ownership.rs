@@ -31,6 +31,7 @@ impl Ownership {
         // For a row or a field, the array or cell that it lies in.
         let mut within: FxHashMap<Var, Var> = FxHashMap::default();
         for (at, stmt) in block.stmts.iter().enumerate() {
+            let is_empty = last_use.is_empty();
             let mut see = |a: Atom| {
                 if let Some(var) = a.var().filter(|v| is_counted(*v)) {
                     if let Some(last) = last_use.get_mut(&var) {
@@ -42,8 +43,11 @@ impl Ownership {
                 }
             };
             stmt.op.for_each_operand(&mut see);
-            for (inner, _) in stmt.op.blocks() {
-                for_each_operand(inner, &mut see);
+            // Nothing to look for in branches within branches, which are as long as all that they contain.
+            if !is_empty {
+                for (inner, _) in stmt.op.blocks() {
+                    for_each_operand(inner, &mut see);
+                }
             }
             let whole = match &stmt.op {
                 Op::Get { array, .. } => Some(*array),
@@ -102,6 +106,9 @@ impl Ownership {
         self.at = at;
         self.handed_on.clear();
         self.uses.clear();
+        if self.ends.get(at).is_none_or(|ends| ends.is_empty()) {
+            return;
+        }
         let last_use = &self.last_use;
         let uses = &mut self.uses;
         let mut count = |a: Atom| {

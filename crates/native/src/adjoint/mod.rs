@@ -39,6 +39,7 @@ use crate::partials::{partial, times};
 use crate::tangent::Tangents;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 
 /// What counts the iterations of a loop that goes backwards, so that people can tell it from others.
 pub const BACKWARD_INDEX: &str = "k";
@@ -50,6 +51,8 @@ pub struct Adjoints {
     traced: FxHashMap<traced::Key, traced::Halves>,
     /// Halves whose bodies are still to be written.
     pending: Vec<traced::Key>,
+    /// Functions that were found not to call themselves.
+    without_recursion: RefCell<FxHashSet<FunctionId>>,
 }
 
 impl Adjoints {
@@ -184,6 +187,8 @@ struct Sweep<'a> {
     traces: FxHashMap<(Var, usize), traced::Kept>,
     /// Whether the forward sweep is kept in a trace, where it pays to compute again rather than to keep.
     tracing: bool,
+    /// Whether there are calls at all.
+    has_calls: bool,
     /// Arrays that the backward sweep has without keeping them.
     given: FxHashSet<Var>,
     /// Sums that the forward sweep has kept.
@@ -211,6 +216,7 @@ impl<'a> Sweep<'a> {
             replayed: FxHashSet::default(),
             traces: FxHashMap::default(),
             tracing: false,
+            has_calls: walk::has_calls(block),
             given: FxHashSet::default(),
             kept: FxHashMap::default(),
         }

@@ -82,18 +82,20 @@ impl Sweep<'_> {
     pub(super) fn is_traced_call(&self, function: FunctionId, args: &[Atom]) -> bool {
         let active = args.iter().any(|a| self.is_active(*a));
         let ruled = self.module.function(function).rule.is_some_and(|r| r.reverse.is_some());
-        active && !ruled && !self.module.is_merge(function) && self.module.may_recurse(function)
+        active
+            && !ruled
+            && !self.module.is_merge(function)
+            && self.module.may_recurse(function, &mut self.adjoints.without_recursion.borrow_mut())
     }
 
     pub(super) fn has_traced_call(&self, op: &Op) -> bool {
-        with_stack(|| {
-            op.blocks().iter().any(|(block, _)| {
-                block.stmts.iter().any(|stmt| match &stmt.op {
-                    Op::Call { function, args } => self.is_traced_call(*function, args),
-                    op => self.has_traced_call(op),
-                })
+        let inside = |block: &Block| {
+            block.stmts.iter().any(|stmt| match &stmt.op {
+                Op::Call { function, args } => self.is_traced_call(*function, args),
+                op => self.has_traced_call(op),
             })
-        })
+        };
+        self.has_calls && with_stack(|| op.blocks().iter().any(|(block, _)| inside(block)))
     }
 
     pub(super) fn forward_traced_call(&mut self, function: FunctionId, args: &[Atom], binds: &[Var]) -> Record {

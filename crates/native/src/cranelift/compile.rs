@@ -3,6 +3,7 @@
 use super::emit::{Emitter, Linker};
 use super::machine::{self, Compiled, Written};
 use super::math;
+use super::pieces::Lengths;
 use crate::cores::Plan;
 use crate::flow::{FunctionId, Module};
 use crate::recursion;
@@ -216,6 +217,7 @@ impl Writer {
             thread: params[0],
             fail,
             shared_sums: FxHashSet::default(),
+            lengths: Lengths::default(),
             recursive: false,
         };
         write(&mut emitter, &params);

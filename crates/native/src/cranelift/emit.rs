@@ -2,7 +2,7 @@
 
 use super::chunks::Body;
 use super::math;
-use super::pieces::Piece;
+use super::pieces::{Lengths, Piece};
 use crate::cores::Plan;
 use crate::flow::*;
 use crate::place::Places;
@@ -159,6 +159,7 @@ pub(super) struct Emitter<'a, 'b, 'c> {
     pub(super) fail: ir::Block,
     /// Accumulators of one number that are handed to calls.
     pub(super) shared_sums: FxHashSet<Var>,
+    pub(super) lengths: Lengths,
     /// Whether this is part of a function that can come to call itself.
     pub(super) recursive: bool,
 }
@@ -180,6 +181,7 @@ impl Emitter<'_, '_, '_> {
         }
         let room = next();
         shared_sums(&function.body, &mut self.shared_sums);
+        self.lengths.note(&function.body.stmts);
         self.recursive = recursive;
         if recursive {
             self.start_of_recursive(function);

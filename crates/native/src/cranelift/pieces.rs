@@ -43,21 +43,44 @@ struct Cut {
     recursive: bool,
 }
 
-/// How many statements some are, with those inside that are not cut themselves.
-fn length(stmts: &[Stmt]) -> usize {
-    let inside =
-        |stmt: &Stmt| stmt.op.blocks().iter().map(|(inner, _)| with_stack(|| length(&inner.stmts))).sum::<usize>();
-    let all: usize = stmts.iter().map(|stmt| 1 + inside(stmt)).sum();
-    match stmts.len() {
-        // Calls of its pieces remain.
-        2.. if all >= LONG => all / PIECE,
-        _ => all,
+/// The lengths of statements, those that contain others by their addresses: these are the statements of the function that is being written, which are not
+/// touched. They are noted at once, since blocks within blocks would be measured again at each level.
+#[derive(Default)]
+pub(super) struct Lengths(FxHashMap<*const Stmt, usize>);
+
+impl Lengths {
+    pub(super) fn note(&mut self, stmts: &[Stmt]) {
+        for stmt in stmts {
+            let inside = stmt.op.blocks();
+            if !inside.is_empty() {
+                with_stack(|| inside.iter().for_each(|(inner, _)| self.note(&inner.stmts)));
+                let length = self.with_inside(stmt);
+                self.0.insert(stmt, length);
+            }
+        }
+    }
+
+    fn of(&self, stmt: &Stmt) -> usize {
+        self.0.get(&std::ptr::from_ref(stmt)).copied().unwrap_or_else(|| self.with_inside(stmt))
+    }
+
+    /// One statement, and those inside it that are not cut themselves.
+    fn with_inside(&self, stmt: &Stmt) -> usize {
+        let block = |inner: &Block| {
+            let all: usize = inner.stmts.iter().map(|stmt| with_stack(|| self.of(stmt))).sum();
+            match inner.stmts.len() {
+                // Calls of its pieces remain.
+                2.. if all >= LONG => all / PIECE,
+                _ => all,
+            }
+        };
+        1 + stmt.op.blocks().iter().map(|(inner, _)| block(inner)).sum::<usize>()
     }
 }
 
 /// The statements of each piece; nothing if the block is not to be cut.
-fn pieces(stmts: &[Stmt]) -> Vec<Range<usize>> {
-    let lengths: Vec<usize> = stmts.iter().map(|stmt| length(std::slice::from_ref(stmt))).collect();
+fn pieces(stmts: &[Stmt], lengths: &Lengths) -> Vec<Range<usize>> {
+    let lengths: Vec<usize> = stmts.iter().map(|stmt| lengths.of(stmt)).collect();
     if stmts.len() < 2 || lengths.iter().sum::<usize>() < LONG {
         return Vec::new();
     }
@@ -139,7 +162,7 @@ impl Linker<'_> {
 impl Emitter<'_, '_, '_> {
     /// Writes the statements of a block as calls of pieces, if they are many, so that its results are held; gives their ownership back if they are not.
     pub(super) fn in_pieces(&mut self, block: &Block, ownership: Ownership) -> Result<Ownership, Ownership> {
-        let pieces = pieces(&block.stmts);
+        let pieces = pieces(&block.stmts, &self.lengths);
         if pieces.is_empty() {
             return Err(ownership);
         }
@@ -222,6 +245,7 @@ impl Emitter<'_, '_, '_> {
         if let (true, Some(first)) = (cut.recursive, stmts_here.first()) {
             self.require_stack(first.span);
         }
+        self.lengths.note(stmts_here);
         stmts_here.iter().for_each(|stmt| note_shared_sums(stmt, &mut self.shared_sums));
         let mut ownership = cut.ownership.borrow_mut();
         for (at, stmt) in stmts.clone().zip(stmts_here) {

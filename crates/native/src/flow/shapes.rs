@@ -92,10 +92,15 @@ impl Module {
     }
 
     /// Whether a function can come to call itself, for all that is known.
-    pub fn may_recurse(&self, id: FunctionId) -> bool {
+    ///
+    /// `known`: those of which it was found that they do not. All that they call is complete, and none of it calls a function that calls them.
+    pub fn may_recurse(&self, id: FunctionId, known: &mut FxHashSet<FunctionId>) -> bool {
         let mut next = vec![id];
         let mut seen: FxHashSet<FunctionId> = FxHashSet::default();
         while let Some(caller) = next.pop() {
+            if known.contains(&caller) {
+                continue;
+            }
             let function = self.function(caller);
             if function.is_unfinished() {
                 return true;
@@ -107,6 +112,7 @@ impl Module {
             }
             next.extend(called.into_iter().filter(|c| seen.insert(*c)));
         }
+        known.insert(id);
         false
     }
 

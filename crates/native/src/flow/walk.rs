@@ -202,6 +202,16 @@ pub fn for_each_binder(block: &Block, f: &mut dyn FnMut(Var)) {
     })
 }
 
+/// Whether a block calls anything, at any depth.
+pub fn has_calls(block: &Block) -> bool {
+    with_stack(|| {
+        block.stmts.iter().any(|stmt| match &stmt.op {
+            Op::Call { .. } => true,
+            op => op.blocks().iter().any(|(inner, _)| has_calls(inner)),
+        })
+    })
+}
+
 /// The functions that a block calls, at any depth.
 pub fn callees(block: &Block, found: &mut Vec<FunctionId>) {
     with_stack(|| {

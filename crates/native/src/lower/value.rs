@@ -1,6 +1,7 @@
 //! What terms become while they are lowered: numbers, arrays and boxes are flow operands, everything else is known at compile time.
 
 use crate::flow::{Atom, Var};
+use gradus_core::traverse::with_stack;
 use gradus_core::{DeriveOp, Global, Lambda, Term, Type};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -100,27 +101,31 @@ pub struct Group {
     pub outer: Env,
 }
 
-/// Bindings, innermost first.
+/// Bindings. Making one more costs little even if there are many, and the old environment stays as it is, since functions keep theirs.
+///
+/// A tree over the bits of the variables' numbers, in which a branch stands for the highest bit in which those below it differ.
 #[derive(Clone, Default)]
-pub struct Env(Option<Rc<Scope>>);
+pub struct Env(Option<Rc<Node>>);
 
-struct Scope {
-    bound: Bound,
-    outer: Env,
+enum Node {
+    Leaf(u32, Bound),
+    /// Those without the bit, those with it.
+    Branch(u32, Rc<Node>, Rc<Node>),
 }
 
 enum Bound {
-    One(gradus_core::Var, Type, Value),
-    Group(Rc<Group>),
+    One(Type, Value),
+    Member(Rc<Group>, usize),
 }
 
 impl Env {
     pub fn with(&self, var: &gradus_core::Var, ty: &Type, value: Value) -> Env {
-        Env(Some(Rc::new(Scope { bound: Bound::One(var.clone(), ty.clone(), value), outer: self.clone() })))
+        self.insert(var.id, Bound::One(ty.clone(), value))
     }
 
     pub fn with_group(group: &Rc<Group>) -> Env {
-        Env(Some(Rc::new(Scope { bound: Bound::Group(group.clone()), outer: group.outer.clone() })))
+        let members = group.members.iter().enumerate();
+        members.fold(group.outer.clone(), |env, (i, (v, _, _))| env.insert(v.id, Bound::Member(group.clone(), i)))
     }
 
     pub fn get(&self, var: &gradus_core::Var) -> Option<Value> {
@@ -129,34 +134,71 @@ impl Env {
 
     /// The type and value of a variable.
     pub fn lookup(&self, var: &gradus_core::Var) -> Option<(Type, Value)> {
-        let mut env = self;
-        while let Some(scope) = &env.0 {
-            match &scope.bound {
-                Bound::One(v, ty, value) if v == var => return Some((ty.clone(), value.clone())),
-                Bound::Group(group) => {
-                    if let Some(member) = group.members.iter().position(|(v, _, _)| v == var) {
-                        let recursive = Recursive::Local { group: group.clone(), member };
-                        let function = Function::Recursive { recursive, args: Vec::new() };
-                        return Some((group.members[member].1.clone(), Value::Function(Rc::new(function))));
+        match self.0.as_ref()?.nearest(var.id) {
+            (id, _) if id != var.id => None,
+            (_, Bound::One(ty, value)) => Some((ty.clone(), value.clone())),
+            (_, Bound::Member(group, member)) => {
+                let recursive = Recursive::Local { group: group.clone(), member: *member };
+                let function = Function::Recursive { recursive, args: Vec::new() };
+                Some((group.members[*member].1.clone(), Value::Function(Rc::new(function))))
+            }
+        }
+    }
+
+    fn insert(&self, id: u32, bound: Bound) -> Env {
+        let leaf = Rc::new(Node::Leaf(id, bound));
+        Env(Some(match &self.0 {
+            None => leaf,
+            Some(root) => root.insert(id, highest_bit(root.nearest(id).0 ^ id), leaf),
+        }))
+    }
+}
+
+/// The highest bit alone, or zero.
+fn highest_bit(bits: u32) -> u32 {
+    bits.checked_ilog2().map_or(0, |place| 1 << place)
+}
+
+impl Node {
+    /// The leaf with this number if there is one, and else another one, which agrees with it as far as any does.
+    fn nearest(&self, id: u32) -> (u32, &Bound) {
+        let mut node = self;
+        loop {
+            node = match node {
+                Node::Leaf(found, bound) => return (*found, bound),
+                Node::Branch(bit, without, with) => {
+                    if id & bit == 0 {
+                        without
+                    } else {
+                        with
                     }
                 }
-                Bound::One(..) => {}
             }
-            env = &scope.outer;
         }
-        None
+    }
+
+    /// With one more leaf, whose number differs from the nearest in `differs` and perhaps lower bits; if in none, it takes its place.
+    fn insert(self: &Rc<Node>, id: u32, differs: u32, leaf: Rc<Node>) -> Rc<Node> {
+        Rc::new(match &**self {
+            Node::Branch(bit, without, with) if *bit > differs => {
+                if id & bit == 0 {
+                    Node::Branch(*bit, without.insert(id, differs, leaf), with.clone())
+                } else {
+                    Node::Branch(*bit, without.clone(), with.insert(id, differs, leaf))
+                }
+            }
+            _ if differs == 0 => return leaf,
+            _ if id & differs == 0 => Node::Branch(differs, leaf, self.clone()),
+            _ => Node::Branch(differs, self.clone(), leaf),
+        })
     }
 }
 
 impl Drop for Env {
-    /// Long chains of bindings are let go one by one, not by recursion.
+    /// Functions may hold the environments of others, in long chains.
     fn drop(&mut self) {
-        let mut next = self.0.take();
-        while let Some(scope) = next {
-            next = match Rc::try_unwrap(scope) {
-                Ok(mut scope) => scope.outer.0.take(),
-                Err(_) => None,
-            };
+        if let Some(root) = self.0.take() {
+            with_stack(|| drop(root));
         }
     }
 }

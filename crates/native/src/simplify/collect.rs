@@ -77,6 +77,7 @@ fn start_later(block: &mut Block, find: FindAdditions<'_>) {
 pub(super) fn mentions(block: &Block) -> Mentions {
     let mut found: Mentions = FxHashMap::default();
     for (at, stmt) in block.stmts.iter().enumerate() {
+        let is_empty = found.is_empty();
         let mut note = |atom: Atom| {
             if let Some(places) = atom.var().filter(|v| v.ty.accumulator).and_then(|v| found.get_mut(&v)) {
                 if places.last() != Some(&at) {
@@ -85,7 +86,9 @@ pub(super) fn mentions(block: &Block) -> Mentions {
             }
         };
         stmt.op.for_each_operand(&mut note);
-        stmt.op.blocks().iter().for_each(|(inner, _)| for_each_operand(inner, &mut note));
+        if !is_empty {
+            stmt.op.blocks().iter().for_each(|(inner, _)| for_each_operand(inner, &mut note));
+        }
         let is_zeros = matches!(&stmt.op, Op::Fill { value, .. } if value.is_real(0.0));
         if is_zeros || matches!(stmt.op, Op::Open { .. }) {
             found.insert(stmt.binds[0], vec![at]);
