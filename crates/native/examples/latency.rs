@@ -17,7 +17,7 @@ struct Kind {
     text: fn(usize) -> String,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 13] = [
     Kind { name: "mixed", lines: 10, text: mixed },
     Kind { name: "calls", lines: 2, text: calls },
     Kind { name: "lets", lines: 1, text: lets },
@@ -26,6 +26,11 @@ const KINDS: [Kind; 8] = [
     Kind { name: "ladder", lines: 1, text: ladder },
     Kind { name: "points", lines: 3, text: points },
     Kind { name: "helper", lines: 2, text: helper },
+    Kind { name: "library", lines: 10, text: library },
+    Kind { name: "variants", lines: 2, text: variants },
+    Kind { name: "closures", lines: 2, text: closures },
+    Kind { name: "records", lines: 3, text: records },
+    Kind { name: "trees", lines: 5, text: trees },
 ];
 
 /// Functions with a local definition, a loop over an array, a branch, a record, and a call of the function before.
@@ -122,6 +127,70 @@ fn helper(pieces: usize) -> String {
         text += &format!("  let w{k} = w{} + help p {k}.0 in\n", k - 1);
     }
     text + &format!("  w{pieces}\n")
+}
+
+/// A few functions of some length, and many that call two of them each.
+fn library(pieces: usize) -> String {
+    let used = 4;
+    let mut text = String::new();
+    for k in 0..pieces {
+        let start = match k < used {
+            true => format!("x * {k}.0"),
+            false => format!("u{} p (0.5 * x) + 0.1 * u{} p x", k % used, (k + 1) % used),
+        };
+        text += &format!("let u{k} (p : params) (x : real) : real =\n  let a = {start} in\n");
+        for (to, from) in ["b", "c", "d", "e", "f"].iter().zip(["a", "b", "c", "d", "e"]) {
+            text += &format!("  let {to} = 0.3 * sin ({from} * p.shift + x) + {from} * cos (x - {from}) in\n");
+        }
+        text += "  let h = if f > 0.2 then f * f else exp f in\n  0.2 * tanh (h + b - d)\n\n";
+    }
+    let calls: Vec<String> = (0..pieces).map(|k| format!("u{k} p 0.3")).collect();
+    text + &format!("let loss (p : params) : real = {}\n", calls.join(" + "))
+}
+
+/// A variant of many constructors, an array of two, and one `match` over all.
+fn variants(pieces: usize) -> String {
+    let constructor = |k: usize| format!("  | C{k} of real * real\n");
+    let arm = |k: usize| format!("  | C{k} (a, b) -> {k}.0 * sin (a * p.scale) + b * x\n");
+    let mut text = String::from("type shape =\n") + &(0..pieces).map(constructor).collect::<String>();
+    text += "\nlet apply (p : params) (x : real) (s : shape) : real =\n  match s with\n";
+    text += &(0..pieces).map(arm).collect::<String>();
+    text += "\nlet loss (p : params) : real =\n";
+    text + &format!("  sum (map (apply p 0.3) [| C0 (p.scale, 1.0); C{} (p.shift, 2.0) |])\n", pieces - 1)
+}
+
+/// Local functions, each of which calls the one before.
+fn closures(pieces: usize) -> String {
+    let mut text = String::from("let loss (p : params) : real =\n  let f0 = fun x -> x * p.scale in\n");
+    for k in 1..=pieces {
+        let before = k - 1;
+        text += &format!("  let c{k} = p.shift * {k}.0 in\n  let f{k} = fun x -> 0.5 * sin (f{before} x) + c{k} in\n");
+    }
+    text + &format!("  f{pieces} 0.3\n")
+}
+
+/// A record of many fields, made, changed and read.
+fn records(pieces: usize) -> String {
+    let all = |text: &dyn Fn(usize) -> String| (0..pieces).map(text).collect::<Vec<_>>();
+    let mut text = format!("type wide = {{\n  {}\n}}\n\n", all(&|k| format!("x{k} : real")).join(";\n  "));
+    let fields = all(&|k| format!("x{k} = {k}.0 * p.scale"));
+    text += &format!("let make (p : params) : wide = {{\n  {}\n}}\n\n", fields.join(";\n  "));
+    text += "let loss (p : params) : real =\n  let w = make p in\n  let s = p.shift in\n";
+    text += &all(&|k| format!("  let s = 0.5 * sin (s + w.x{k}) in\n")).concat();
+    text + "  s\n"
+}
+
+/// Recursive functions over a tree, one after the other.
+fn trees(pieces: usize) -> String {
+    let mut text = String::from("type tree = Leaf of real | Node of tree * tree\n\n");
+    for k in 0..pieces {
+        text += &format!(
+            "let rec fold{k} (p : params) (t : tree) : real =\n  match t with\n  | Leaf x -> x * p.scale + {k}.0\n"
+        );
+        text += &format!("  | Node (a, b) -> sin (fold{k} p a) * fold{k} p b\n\n");
+    }
+    text += "let loss (p : params) : real =\n  let t = Node (Leaf p.scale, Node (Leaf p.shift, Leaf 1.0)) in\n  ";
+    text + &(0..pieces).map(|k| format!("fold{k} p t")).collect::<Vec<_>>().join("\n  + ") + "\n"
 }
 
 fn text(kind: &Kind, lines: usize) -> String {

@@ -6,6 +6,7 @@ use crate::flow::{Atom, Var};
 use gradus_core::traverse::{for_each_child, with_stack};
 use gradus_core::{Global, Term, TermKind, Type};
 use gradus_source::Span;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -32,6 +33,29 @@ fn size(term: &Term) -> usize {
     let mut left = MUCH;
     count(term, &mut left);
     MUCH - left
+}
+
+/// What has been found out about the texts of definitions, which may be called often.
+#[derive(Default)]
+pub(super) struct Facts {
+    /// See [`size`].
+    sizes: FxHashMap<Global, usize>,
+    /// Those that mention neither themselves nor what could lead back to them.
+    without_recursion: FxHashSet<Global>,
+    /// The definitions that terms mention, by the addresses of the terms, which are kept.
+    mentioned: FxHashMap<*const TermKind, (Term, Rc<[(Global, Span)]>)>,
+}
+
+impl Facts {
+    /// The definitions that a term mentions, with a place where it does.
+    pub(super) fn mentioned_in(&mut self, term: &Term) -> Rc<[(Global, Span)]> {
+        let (_, found) = self.mentioned.entry(Arc::as_ptr(&term.kind)).or_insert_with(|| {
+            let mut found = Vec::new();
+            super::collect_globals(term, &mut found);
+            (term.clone(), found.into())
+        });
+        found.clone()
+    }
 }
 
 /// A recursive function taken apart.
@@ -114,17 +138,19 @@ impl Lowering<'_> {
         };
         match &*function {
             Function::Lambda { lambda, env } => {
-                let inside = self.applying.iter().filter(|l| Arc::ptr_eq(l, lambda)).count();
-                if inside >= INSIDE_ITSELF {
+                let inside = self.applying.entry(Arc::as_ptr(lambda)).or_insert(0);
+                if *inside >= INSIDE_ITSELF {
                     let ty = self.function_type(&function);
                     let closure = self.reify(&function, span)?;
                     return self.apply_closure(closure, &ty, &argument, span);
                 }
-                self.applying.push(lambda.clone());
+                *inside += 1;
                 let outer = self.b.seen_from.enter(span);
                 let result = self.eval(&lambda.body, &env.with(&lambda.param, &lambda.ty, argument));
                 self.b.seen_from = outer;
-                self.applying.pop();
+                if let Some(inside) = self.applying.get_mut(&Arc::as_ptr(lambda)) {
+                    *inside -= 1;
+                }
                 self.b.span = span;
                 result
             }
@@ -171,7 +197,7 @@ impl Lowering<'_> {
         if times <= OFTEN || !self.functions.is_shallow() {
             return false;
         }
-        let size = size(term);
+        let size = *self.facts.sizes.entry(global.clone()).or_insert_with(|| size(term));
         if size < LARGE || times * size < MUCH && self.lowered < LONG {
             return false;
         }
@@ -190,12 +216,15 @@ impl Lowering<'_> {
             Recursive::Global { global, .. } => Some(global),
             Recursive::Local { .. } => None,
         };
-        let defs = self.recursive.clone();
         let leads_back = |global: &Global| match global {
-            Global::Source { name, .. } => Some(global) != own && defs.contains(name) && self.same_cycle(own, name),
+            Global::Source { name, .. } => {
+                Some(global) != own && self.recursive.contains(name) && self.same_cycle(own, name)
+            }
             Global::Derived { .. } | Global::Wrapper { .. } => false,
         };
-        if !recursive.occurs_in(&parts.body, &leads_back) {
+        let known = own.is_some_and(|global| self.facts.without_recursion.contains(global));
+        if known || !recursive.occurs_in(&parts.body, &leads_back) {
+            self.facts.without_recursion.extend(own.cloned());
             if own.is_some_and(|global| self.is_written_out_often(global)) {
                 return self.call_function(recursive, parts, args, span);
             }

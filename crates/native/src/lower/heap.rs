@@ -318,8 +318,7 @@ impl Lowering<'_> {
 
     /// The definitions that are no functions and that a term needs, through whatever it calls.
     fn constants_in(&mut self, term: &Term, found: &mut Vec<Global>) {
-        let mut globals = Vec::new();
-        super::collect_globals(term, &mut globals);
+        let mut globals = self.facts.mentioned_in(term).to_vec();
         let mut seen: FxHashSet<Global> = FxHashSet::default();
         while let Some((global, span)) = globals.pop() {
             if !seen.insert(global.clone()) {
@@ -331,7 +330,8 @@ impl Lowering<'_> {
                 }
                 continue;
             }
-            if seen.iter().filter(|g| super::same_name(g, &global)).count() > super::INSTANCES + 1 {
+            let instances = || seen.iter().filter(|g| super::same_name(g, &global)).count();
+            if super::is_instance(&global) && instances() > super::INSTANCES + 1 {
                 continue;
             }
             if let Some(known) = self.heap.constants.get(&global) {

@@ -31,7 +31,6 @@ use gradus_core::{instance, Body, Global, Lambda, Literal, Program, Symbol, Term
 use gradus_source::{FileId, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
-use std::sync::Arc;
 use value::{Env, Group, Value};
 
 pub(crate) type Lowered<T> = Result<T, Box<Refusal>>;
@@ -64,12 +63,13 @@ pub struct Lowering<'a> {
     heap: heap::Heap,
     /// The definitions that are being prepared, outermost first.
     preparing: Vec<Global>,
-    /// The functions whose bodies are being written, innermost last.
-    applying: Vec<Arc<Lambda>>,
+    /// How often the bodies of functions are being written inside each other.
+    applying: FxHashMap<*const Lambda, usize>,
     /// How many terms of the entry have been lowered, one that is written out several times as often.
     lowered: usize,
     /// How often the definitions of the entry have been written out.
     written_out: FxHashMap<Global, usize>,
+    facts: calls::Facts,
 }
 
 impl<'a> Lowering<'a> {
@@ -91,9 +91,10 @@ impl<'a> Lowering<'a> {
             functions: functions::Functions::default(),
             heap: heap::Heap::default(),
             preparing: Vec::new(),
-            applying: Vec::new(),
+            applying: FxHashMap::default(),
             lowered: 0,
             written_out: FxHashMap::default(),
+            facts: calls::Facts::default(),
         }
     }
 
@@ -182,7 +183,7 @@ impl<'a> Lowering<'a> {
             if self.constants.contains_key(&global) || !self.functions.seen.insert(global.clone()) {
                 continue;
             }
-            if self.preparing.iter().filter(|g| same_name(g, &global)).count() > INSTANCES {
+            if is_instance(&global) && self.preparing.iter().filter(|g| same_name(g, &global)).count() > INSTANCES {
                 continue;
             }
             if let Some(data) = self.data_param(&global, span)? {
@@ -374,6 +375,11 @@ const INSTANCES: usize = 4;
 const MOST_TERMS: usize = 400_000;
 
 /// Whether two globals are instances of the same definition.
+/// Whether there may be others of the same name.
+fn is_instance(global: &Global) -> bool {
+    !matches!(global, Global::Source { types, .. } if types.is_empty())
+}
+
 fn same_name(a: &Global, b: &Global) -> bool {
     match (a, b) {
         (Global::Source { name: a, .. }, Global::Source { name: b, .. }) => a == b,
@@ -388,12 +394,15 @@ fn param_name(i: usize) -> &'static str {
 
 /// The definitions that a term mentions, with a place where it does.
 fn collect_globals(term: &Term, found: &mut Vec<(Global, Span)>) {
-    with_stack(|| {
-        if let TermKind::Global(global) = &*term.kind {
-            if !found.iter().any(|(g, _)| g == global) {
-                found.push((global.clone(), term.span));
+    fn walk(term: &Term, seen: &mut FxHashSet<Global>, found: &mut Vec<(Global, Span)>) {
+        with_stack(|| {
+            if let TermKind::Global(global) = &*term.kind {
+                if seen.insert(global.clone()) {
+                    found.push((global.clone(), term.span));
+                }
             }
-        }
-        gradus_core::traverse::for_each_child(term, &mut |child| collect_globals(child, found));
-    })
+            gradus_core::traverse::for_each_child(term, &mut |child| walk(child, seen, found));
+        })
+    }
+    walk(term, &mut FxHashSet::default(), found);
 }
