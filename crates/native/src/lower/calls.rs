@@ -43,12 +43,15 @@ pub(super) struct Facts {
     /// Those that mention neither themselves nor what could lead back to them.
     without_recursion: FxHashSet<Global>,
     /// The definitions that terms mention, by the addresses of the terms, which are kept.
-    mentioned: FxHashMap<*const TermKind, (Term, Rc<[(Global, Span)]>)>,
+    mentioned: FxHashMap<*const TermKind, (Term, Mentioned)>,
 }
 
+/// Definitions, each with a place where it is mentioned.
+type Mentioned = Rc<[(Global, Span)]>;
+
 impl Facts {
-    /// The definitions that a term mentions, with a place where it does.
-    pub(super) fn mentioned_in(&mut self, term: &Term) -> Rc<[(Global, Span)]> {
+    /// The definitions that a term mentions.
+    pub(super) fn mentioned_in(&mut self, term: &Term) -> Mentioned {
         let (_, found) = self.mentioned.entry(Arc::as_ptr(&term.kind)).or_insert_with(|| {
             let mut found = Vec::new();
             super::collect_globals(term, &mut found);

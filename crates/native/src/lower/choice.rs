@@ -253,6 +253,19 @@ impl<'a> Lowering<'a> {
             (_, Matched::Boxed { .. }) => true,
         };
         let arms: Vec<&Arm> = arms.iter().filter(possible).collect();
+        self.possible_arms(matched, tag, &arms, default, span, body)
+    }
+
+    /// The arms that can occur, one after the other.
+    fn possible_arms(
+        &mut self,
+        matched: &Matched,
+        tag: Atom,
+        arms: &[&Arm],
+        default: Option<&Term>,
+        span: Span,
+        body: OnArm<'_, 'a>,
+    ) -> Lowered<Value> {
         let Some((arm, rest)) = arms.split_first() else {
             return match default {
                 Some(default) => body(self, default, Vec::new()),
@@ -265,7 +278,6 @@ impl<'a> Lowering<'a> {
             return body(self, &arm.body, bound);
         }
         let here = self.b.scalar(Prim::Equal, &[tag, Atom::Int(arm.tag as i64)]);
-        let rest: Vec<Arm> = rest.iter().map(|a| (*a).clone()).collect();
         // Both sides need the one continuation, one after the other.
         let body = std::cell::RefCell::new(body);
         let mut first = |s: &mut Self| {
@@ -273,7 +285,7 @@ impl<'a> Lowering<'a> {
             (*body.borrow_mut())(s, &arm.body, bound)
         };
         self.choose(here, span, &mut first, &mut |s| {
-            s.arms(matched, &rest, default, span, &mut |s, t, b| (*body.borrow_mut())(s, t, b))
+            s.possible_arms(matched, tag, rest, default, span, &mut |s, t, b| (*body.borrow_mut())(s, t, b))
         })
     }
 }

@@ -34,11 +34,15 @@ impl Users {
     fn of(block: &Block) -> Users {
         let loops = block.stmts.iter().filter(|s| matches!(s.op, Op::For(_)));
         let mut of: FxHashMap<Var, Vec<usize>> = loops.flat_map(|s| s.binds.iter().map(|v| (*v, Vec::new()))).collect();
+        let has_loops = !of.is_empty();
         let mut note = |at: usize, atom: Atom| {
             if let Some(uses) = atom.var().and_then(|v| of.get_mut(&v)) {
                 uses.push(at);
             }
         };
+        if !has_loops {
+            return Users { of, moved: FxHashMap::default() };
+        }
         for (at, stmt) in block.stmts.iter().enumerate() {
             stmt.op.for_each_operand(&mut |a| note(at, a));
             for (inner, _) in stmt.op.blocks() {
