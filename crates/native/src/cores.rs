@@ -263,7 +263,7 @@ impl Planner<'_> {
                 Length::Number(_) | Length::Of(..) => None,
             };
             let all = factors.iter().chain([&lengths.number(l.count)]).map(constant).product::<Option<f64>>();
-            if all.is_some_and(|all| all * cost < 2.0 * self.least_work) {
+            if all.is_some_and(|all| all * cost < chunks::WORTH_CUTTING * self.least_work) {
                 return None;
             }
         }

@@ -124,7 +124,8 @@ static gr_word gr_join(int how, gr_word x, gr_word y) {
 /* Runs a loop: in chunks if there is enough to do. The sums of one number are in `own`, and then the states; a loop that is not cut adds to the arrays itself. */
 static void gr_run_loop(gr_thread *self, gr_body body, gr_loop *outside, gr_word *own, const gr_sums *arrays) {
   int64_t chunks = 1, width = outside->scalars + outside->states;
-  if (outside->work >= 2.0 * outside->least) {
+  /* Less is done before another thread is awake. */
+  if (outside->work >= 4.0 * outside->least) {
     for (int64_t k = 0; k < outside->arrays; k++) width += arrays[k].count;
     chunks = gr_chunk_count(outside->count, outside->work, outside->least, width);
   }

@@ -24,6 +24,8 @@ pub struct Shared {
     pub(crate) used: AtomicUsize,
 }
 
+/// A loop is cut if there is work for so many chunks: less is done before another thread is awake.
+pub const WORTH_CUTTING: f64 = 4.0;
 /// More chunks than this are not made.
 const MOST: f64 = 128.0;
 /// Of work that is worth a chunk, so much belongs to a number that each chunk adds up: it is cleared, and added to the total.
@@ -174,7 +176,7 @@ pub unsafe extern "C" fn run(
         let Shape { least, scalars, arrays: array_count, states, joins, place } = *shape;
         let (mut chunks, mut width) = (1, scalars + states);
         let arrays = if array_count > 0 { std::slice::from_raw_parts(arrays, array_count as usize) } else { &[] };
-        if work >= 2.0 * least {
+        if work >= WORTH_CUTTING * least {
             width += arrays.iter().map(|sums| sums.count).sum::<i64>();
             chunks = count(iterations, work, least, width);
         }

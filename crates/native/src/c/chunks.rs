@@ -55,7 +55,7 @@ impl Emitter<'_> {
             for length in chunked.rows.iter().flatten() {
                 enough.push_str(&format!("{} > 0 && ", self.length(*length)));
             }
-            self.line(&format!("if (GR_RARE({enough}{work} >= {:?}))", 2.0 * least));
+            self.line(&format!("if (GR_RARE({enough}{work} >= {:?}))", gradus_runtime::chunks::WORTH_CUTTING * least));
         }
         self.line("{");
         self.depth += 1;

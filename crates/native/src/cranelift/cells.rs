@@ -177,7 +177,7 @@ impl Emitter<'_, '_, '_> {
     /// Adds boxes to the row of an accumulator at an address.
     pub(super) fn merge_rows(&mut self, to: Value, from: Value, count: Value, ty: Type, span: Span) {
         let zero = self.b.ins().iconst(types::I64, 0);
-        self.counted(zero, count, false, &[], span, |e, index, _| {
+        self.counted(zero, count, false, false, &[], span, |e, index, _| {
             let step = e.b.ins().ishl_imm_s(index, 3);
             let (place, other) = (e.b.ins().iadd(to, step), e.b.ins().iadd(from, step));
             let old = e.b.ins().load(types::I64, plain(), place, 0);

@@ -11,7 +11,7 @@ use crate::steady::Length;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, Signature, Value};
 use cranelift_module::{FuncId, Module as _};
-use gradus_runtime::chunks::{Loop, Shape, Sums};
+use gradus_runtime::chunks::{Loop, Shape, Sums, WORTH_CUTTING};
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 use std::mem::offset_of;
@@ -69,7 +69,7 @@ impl Emitter<'_, '_, '_> {
             let parts = self.run_loop(l, chunked, binds, [count, work], span);
             return self.bind_all(binds, &parts);
         }
-        let least = self.b.ins().f64const(2.0 * self.linker.plan.least_work);
+        let least = self.b.ins().f64const(WORTH_CUTTING * self.linker.plan.least_work);
         let mut enough = self.b.ins().fcmp(FloatCC::GreaterThanOrEqual, work, least);
         for length in chunked.rows.iter().flatten() {
             let length = self.length(*length);

@@ -1,6 +1,7 @@
 //! Loops as Cranelift code. Steps are counted for many iterations at once, so that an inner loop has nothing else to do.
 
 use super::emit::{args, plain, width, Array, Emitter, Held};
+use super::math;
 use super::plan;
 use crate::flow::*;
 use crate::ownership::Ownership;
@@ -9,6 +10,7 @@ use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
 use crate::straight;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, InstBuilder, Value};
+use gradus_core::Prim;
 use gradus_runtime::memory::DATA;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
@@ -118,7 +120,7 @@ impl Emitter<'_, '_, '_> {
             None => (from, state.to_vec()),
             Some(plan) => {
                 if !plan.checks.is_empty() {
-                    self.counted(from, to, few, &[], span, |e, index, _| {
+                    self.counted(from, to, few, false, &[], span, |e, index, _| {
                         e.bind_number(l.index, index);
                         plan.checks.iter().for_each(|stmt| e.plain(stmt));
                         Vec::new()
@@ -147,7 +149,8 @@ impl Emitter<'_, '_, '_> {
     ) -> Vec<Value> {
         let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
         let own = Self::types_of(&carried).len();
-        self.counted(from, to, few, state, span, |e, index, values| {
+        let tight = self.is_tight(l);
+        self.counted(from, to, few, tight, state, span, |e, index, values| {
             e.bind_number(l.index, index);
             e.bind_all(&carried, &values[..own]);
             let results = e.block(&l.body, &carried);
@@ -190,12 +193,14 @@ impl Emitter<'_, '_, '_> {
     }
 
     /// Iterations from `start` to before `count`. `write` writes one, given its index and the state, and gives the next state; the
-    /// result is the last. The steps of a loop that is known to have `few` are not counted.
+    /// result is the last. The steps of a loop that is known to have `few` are not counted. The state of a `tight` one is kept in registers.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn counted(
         &mut self,
         start: Value,
         count: Value,
         few: bool,
+        tight: bool,
         state: &[Value],
         span: Span,
         write: impl FnOnce(&mut Self, Value, &[Value]) -> Vec<Value>,
@@ -205,7 +210,8 @@ impl Emitter<'_, '_, '_> {
         let (body, values) = self.block_with(&with_index);
         let (exit, ends) = self.block_with(&state_types);
         let some = self.b.ins().icmp(IntCC::SignedLessThan, start, count);
-        let entering = args(&[&[start], state].concat());
+        let ready = if few { self.apart(tight, state) } else { state.to_vec() };
+        let entering = args(&[&[start], &ready[..]].concat());
         // In chunks: `chunk` starts one, and `end` is where it ends.
         let (chunk, end) = if few {
             self.b.ins().brif(some, body, &entering, exit, &args(state));
@@ -220,31 +226,62 @@ impl Emitter<'_, '_, '_> {
             let steps = self.b.ins().smin(left, most);
             self.charge(steps, span);
             let end = self.b.ins().iadd(at[0], steps);
-            self.go_on(body, &args(&at));
+            let ready = self.apart(tight, &at[1..]);
+            self.go_on(body, &args(&[&at[..1], &ready[..]].concat()));
             (Some(chunk), end)
         };
         let next = write(self, values[0], &values[1..]);
         let following = self.b.ins().iadd_imm_s(values[0], 1);
         let more = self.b.ins().icmp(IntCC::SignedLessThan, following, end);
-        let again = args(&[&[following], &next[..]].concat());
+        let again = |next: &[Value]| args(&[&[following], next].concat());
         match chunk {
             None => {
-                self.b.ins().brif(more, body, &again, exit, &args(&next));
+                self.b.ins().brif(more, body, &again(&next), exit, &args(&next));
             }
             Some(chunk) => {
                 let over = self.b.create_block();
-                self.b.ins().brif(more, body, &again, over, &[]);
+                self.b.ins().brif(more, body, &again(&next), over, &[]);
                 self.b.switch_to_block(over);
                 self.b.seal_block(over);
+                let next = self.apart(tight, &next);
                 let more = self.b.ins().icmp(IntCC::SignedLessThan, following, count);
-                self.b.ins().brif(more, chunk, &again, exit, &args(&next));
+                self.b.ins().brif(more, chunk, &again(&next), exit, &args(&next));
                 self.b.seal_block(chunk);
             }
         }
         self.b.seal_block(body);
         self.b.switch_to_block(exit);
         self.b.seal_block(exit);
-        ends
+        if few {
+            self.apart(tight, &ends)
+        } else {
+            ends
+        }
+    }
+
+    /// Whether a loop does nothing but a little arithmetic, many times.
+    fn is_tight(&self, l: &For) -> bool {
+        let simple = |stmt: &Stmt| match &stmt.op {
+            Op::Scalar { prim, .. } => math::function_of(*prim).is_none() || *prim == Prim::PowRealInt,
+            op => op.blocks().is_empty() && !matches!(op, Op::Call { .. }),
+        };
+        !matches!(l.count, Atom::Int(n) if n < 16) && l.body.stmts.iter().all(simple)
+    }
+
+    /// The same reals, by way of memory. The register allocator has one place for what goes from a loop's state to that before it and after it, which is
+    /// on the stack if there is a call, so that each iteration would wait for memory.
+    fn apart(&mut self, tight: bool, values: &[Value]) -> Vec<Value> {
+        let mut moved = values.to_vec();
+        for value in moved.iter_mut().filter(|_| tight) {
+            if self.b.func.dfg.value_type(*value) == types::F64 {
+                let room = self.room(8);
+                self.b.ins().store(plain(), *value, room, 0);
+                // As another type: or else this would be known to be the same.
+                let bits = self.b.ins().load(types::I64, plain(), room, 0);
+                *value = self.b.ins().bitcast(types::F64, plain(), bits);
+            }
+        }
+        moved
     }
 
     /// Puts a row into the array that is being collected, which the first row makes. `own` are its data, block and row dimensions.

@@ -30,8 +30,8 @@ impl Emitter<'_, '_, '_> {
             Prim::NegReal => ins.fneg(x[0]),
             Prim::Sqrt => ins.sqrt(x[0]),
             Prim::Abs => ins.fabs(x[0]),
-            Prim::Maximum => self.extreme(FloatCC::GreaterThan, x),
-            Prim::Minimum => self.extreme(FloatCC::LessThan, x),
+            Prim::Maximum => self.extreme(true, x),
+            Prim::Minimum => self.extreme(false, x),
             Prim::RealOfInt => ins.fcvt_from_sint(types::F64, x[0]),
             // Conversion saturates, and no number becomes 0.
             Prim::Floor => {
@@ -117,12 +117,14 @@ impl Emitter<'_, '_, '_> {
         }
     }
 
-    /// The first operand if it compares so or is no number, otherwise the second.
-    fn extreme(&mut self, condition: FloatCC, x: &[Value]) -> Value {
-        let first = self.b.ins().fcmp(condition, x[0], x[1]);
-        let nan = self.b.ins().fcmp(FloatCC::Unordered, x[0], x[0]);
-        let first = self.b.ins().bor(first, nan);
-        self.b.ins().select(first, x[0], x[1])
+    /// The first operand if it is further than the second or no number, otherwise the second. In this form the one is one instruction, and whether it is
+    /// a number need not be waited for.
+    fn extreme(&mut self, largest: bool, x: &[Value]) -> Value {
+        let (less, more) = if largest { (x[1], x[0]) } else { (x[0], x[1]) };
+        let first = self.b.ins().fcmp(FloatCC::LessThan, less, more);
+        let further = self.b.ins().select(first, x[0], x[1]);
+        let none = self.b.ins().fcmp(FloatCC::Unordered, x[0], x[0]);
+        self.b.ins().select(none, x[0], further)
     }
 
     /// To the nearest integer, halves away from zero.
