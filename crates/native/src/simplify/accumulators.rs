@@ -30,7 +30,9 @@ impl Small<'_> {
             };
             if acc.ty.rank == 0 && line && !uses.in_loops {
                 if uses.nested {
-                    uses.places.iter().for_each(|at| out_of_branches(&mut stmts[*at], acc));
+                    uses.places.iter().for_each(|at| {
+                        out_of_branches(&mut stmts[*at], acc);
+                    });
                 }
                 let mut total = init;
                 in_one_line(&mut stmts[at], acc, init, &mut total);
@@ -192,33 +194,36 @@ fn in_one_line(stmts: &mut [Stmt], acc: Var, init: Atom, total: &mut Atom) {
     }
 }
 
-/// What branches add to an accumulator they give as a result, which is added after them.
-pub(super) fn out_of_branches(stmts: &mut Vec<Stmt>, acc: Var) {
-    let mut out = Vec::with_capacity(stmts.len());
-    for mut stmt in std::mem::take(stmts) {
-        let adds = match &stmt.op {
-            Op::If { then, otherwise, .. } => [then, otherwise].iter().any(|b| walk::mentions(b, acc)),
-            _ => false,
-        };
-        let span = stmt.span;
-        let mut total = None;
-        if let (true, Op::If { then, otherwise, .. }) = (adds, &mut stmt.op) {
-            for side in [then, otherwise] {
-                with_stack(|| out_of_branches(&mut side.stmts, acc));
-                let sum = taken_sum(side, acc);
-                side.results.push(sum);
+/// What branches add to an accumulator they give as a result, which is added after them. Says whether anything is added.
+pub(super) fn out_of_branches(stmts: &mut Vec<Stmt>, acc: Var) -> bool {
+    let mut adds = false;
+    let mut after = Vec::new();
+    for (at, stmt) in stmts.iter_mut().enumerate() {
+        match &mut stmt.op {
+            Op::Add { acc: to, .. } => adds |= *to == acc,
+            Op::If { then, otherwise, .. } => {
+                let sides = [then, otherwise];
+                let inside = sides.map(|side| (with_stack(|| out_of_branches(&mut side.stmts, acc)), side));
+                if inside.iter().all(|(adds, _)| !adds) {
+                    continue;
+                }
+                for (_, side) in inside {
+                    let sum = taken_sum(side, acc);
+                    side.results.push(sum);
+                }
+                let sum = Var::fresh(acc.name, acc.ty.frozen());
+                stmt.binds.push(sum);
+                let op = Op::Add { acc, index: Vec::new(), value: sum.into() };
+                after.push((at + 1, Stmt { binds: Vec::new(), op, span: stmt.span }));
+                adds = true;
             }
-            let sum = Var::fresh(acc.name, acc.ty.frozen());
-            stmt.binds.push(sum);
-            total = Some(sum);
-        }
-        out.push(stmt);
-        if let Some(total) = total {
-            let op = Op::Add { acc, index: Vec::new(), value: total.into() };
-            out.push(Stmt { binds: Vec::new(), op, span });
+            _ => {}
         }
     }
-    *stmts = out;
+    for (at, stmt) in after.into_iter().rev() {
+        stmts.insert(at, stmt);
+    }
+    adds
 }
 
 /// Takes the additions to an accumulator out of a block; gives their sum.

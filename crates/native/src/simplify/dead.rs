@@ -2,7 +2,8 @@
 
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 
 pub fn run(block: &mut Block, module: &Module) {
     let mut own = FxHashSet::default();
@@ -13,7 +14,7 @@ pub fn run(block: &mut Block, module: &Module) {
     });
     let mut passed = FxHashSet::default();
     accumulators_in_calls(block, &mut passed);
-    let dead = Dead { module, own, passed };
+    let dead = Dead { module, own, passed, failing: RefCell::default() };
     dead.block(block, &mut Live::default(), true);
 }
 
@@ -23,6 +24,8 @@ struct Dead<'a> {
     own: FxHashSet<Var>,
     /// The accumulators that calls add to: a call may be kept for its results, and then needs them from open to freeze.
     passed: FxHashSet<Var>,
+    /// Whether functions can fail, as far as it was asked.
+    failing: RefCell<FxHashMap<FunctionId, bool>>,
 }
 
 fn accumulators_in_calls(block: &Block, found: &mut FxHashSet<Var>) {
@@ -130,7 +133,7 @@ impl Dead<'_> {
             Op::Freeze { acc } => self.passed.contains(acc),
             Op::Call { function, args } => {
                 let adds = args.iter().filter_map(|a| a.var()).any(|v| v.ty.accumulator && wanted(&v));
-                adds || (checks && self.can_fail(*function, &mut FxHashSet::default()))
+                adds || (checks && self.is_failing(*function))
             }
             Op::If { .. } | Op::For(_) | Op::While(_) => op
                 .blocks()
@@ -151,6 +154,15 @@ impl Dead<'_> {
             | Op::Digits { .. }
             | Op::Open { .. } => false,
         }
+    }
+
+    fn is_failing(&self, function: FunctionId) -> bool {
+        let known = self.failing.borrow().get(&function).copied();
+        known.unwrap_or_else(|| {
+            let failing = self.can_fail(function, &mut FxHashSet::default());
+            self.failing.borrow_mut().insert(function, failing);
+            failing
+        })
     }
 
     fn can_fail(&self, function: FunctionId, seen: &mut FxHashSet<FunctionId>) -> bool {

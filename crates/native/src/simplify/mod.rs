@@ -23,7 +23,10 @@ use gradus_core::traverse::with_stack;
 /// Simplifies a function of a module.
 pub fn function(module: &mut Module, id: FunctionId) {
     // A copy, since a function that calls itself wants to know what that does.
-    let mut body = module.function(id).body.clone();
+    let mut body = match walk::has_calls(&module.function(id).body) {
+        true => module.function(id).body.clone(),
+        false => std::mem::take(&mut module.functions[id.0].body),
+    };
     block(&mut body, module);
     module.functions[id.0].body = body;
 }
@@ -32,6 +35,9 @@ pub fn function(module: &mut Module, id: FunctionId) {
 pub fn module(module: &mut Module) {
     for id in 0..module.functions.len() {
         function(module, FunctionId(id));
+        if !has_loops(&module.functions[id].body) {
+            continue;
+        }
         let mut body = module.functions[id].body.clone();
         if gathers::run(&mut body, module) {
             block(&mut body, module);
