@@ -40,10 +40,10 @@ impl Infer {
         fitting.or(candidates.last().map(|(id, _)| *id))
     }
 
-    pub fn field_names(&self, id: TypeId) -> Vec<Symbol> {
+    pub fn field_names(&self, id: TypeId) -> &[Symbol] {
         match &self.tables.declared.get(id).body {
-            DeclaredBody::Record(names, _) => names.clone(),
-            DeclaredBody::Variant(_) => Vec::new(),
+            DeclaredBody::Record(names, _) => names,
+            DeclaredBody::Variant(_) => &[],
         }
     }
 
@@ -53,8 +53,8 @@ impl Infer {
         if index.is_none() {
             let near = nearest(&path.name.name, names.iter().map(|name| &**name));
             let record = self.tables.declared.get(id).name.to_string();
-            let field = path.name.name.clone();
-            self.report(TypeError::NoSuchField { record, field, fields: names, near, span: path.name.span });
+            let (field, fields) = (path.name.name.clone(), names.to_vec());
+            self.report(TypeError::NoSuchField { record, field, fields, near, span: path.name.span });
         }
         index
     }
@@ -104,10 +104,9 @@ impl Infer {
             }
         }
         let values = self.field_values(id, &types, fields);
-        let given: Vec<usize> = values.iter().map(|(index, _)| *index).collect();
-        let names = self.field_names(id);
-        let missing: Vec<Symbol> =
-            names.iter().enumerate().filter(|(i, _)| !given.contains(i)).map(|(_, name)| name.clone()).collect();
+        let mut missing: Vec<Option<&Symbol>> = self.field_names(id).iter().map(Some).collect();
+        values.iter().for_each(|(index, _)| missing[*index] = None);
+        let missing: Vec<Symbol> = missing.into_iter().flatten().cloned().collect();
         if !missing.is_empty() {
             // A field that the record does not have was probably meant to be one of these.
             if values.len() == fields.len() {
