@@ -392,6 +392,16 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
   static inline __attribute__((unused)) void NAME##_new(gr_thread *self, NAME *a, int place) {    \
     a->p = gr_allocate(self, gr_size(a->d, RANK, sizeof(ELEMENT)), &a->b, place);                 \
   }                                                                                               \
+  /* In a row of a larger array with the same shape, if there is one: what becomes a row need not be copied there. */\
+  static inline __attribute__((unused)) void NAME##_new_at(gr_thread *self, NAME *a, ELEMENT *rows, gr_block *b, \
+                                                           const int64_t *d, int64_t row, int place) {\
+    if (rows && row < d[0] && !memcmp(d + 1, a->d, sizeof a->d)) {                                \
+      a->p = rows + row * gr_size(a->d, RANK, 1);                                                 \
+      a->b = b;                                                                                   \
+      gr_hold(b);                                                                                 \
+    } else                                                                                        \
+      NAME##_new(self, a, place);                                                                 \
+  }                                                                                               \
   static inline __attribute__((unused)) NAME NAME##_copy(gr_thread *self, NAME a, int place) {    \
     NAME c = a;                                                                                   \
     NAME##_new(self, &c, place);                                                                  \

@@ -134,7 +134,8 @@ impl Emitter<'_> {
                     let dim = self.atom(*dim);
                     self.line(&format!("{name}.d[{axis}] = {dim};"));
                 }
-                self.allocate_and_fill(&name, y.ty, *value, stmt.span);
+                self.make(*y, stmt.span);
+                self.fill(&name, y.ty, *value);
             }
             (Op::Cell { tag, fields, .. }, [y]) => self.cell(*tag, fields, *y, ownership, stmt.span),
             (Op::Tag { cell }, [y]) => {
@@ -268,9 +269,7 @@ impl Emitter<'_> {
         self.line("}");
     }
 
-    fn allocate_and_fill(&mut self, name: &str, ty: Type, value: Atom, span: Span) {
-        let (c, place) = (self.ty(ty), self.place(span));
-        self.line(&format!("{c}_new(self, &{name}, {place});"));
+    fn fill(&mut self, name: &str, ty: Type, value: Atom) {
         if value.ty() != ty && matches!(value, Atom::Nil(_)) {
             return;
         }
@@ -292,15 +291,13 @@ impl Emitter<'_> {
 
     fn literal(&mut self, items: &[Atom], ty: Type, y: Var, span: Span) {
         let name = self.declare(&[y]).remove(0);
-        let c = self.ty(ty);
         self.line(&format!("{name}.d[0] = {};", items.len()));
         let first = items.first().filter(|a| a.ty().is_array()).map(|a| self.atom(*a));
         for axis in 1..ty.rank as usize {
             let dim = first.as_ref().map_or("0".to_string(), |first| format!("{first}.d[{}]", axis - 1));
             self.line(&format!("{name}.d[{axis}] = {dim};"));
         }
-        let place = self.place(span);
-        self.line(&format!("{c}_new(self, &{name}, {place});"));
+        self.make(y, span);
         for (i, item) in items.iter().enumerate() {
             if item.ty().is_array() {
                 let text = self.atom(*item);

@@ -60,12 +60,12 @@ impl Emitter<'_> {
         self.line("{");
         self.depth += 1;
         for (array, row) in into.arrays.iter().zip(&chunked.rows) {
-            let (ty, name) = (self.ty(array.ty), self.name(*array));
+            let name = self.name(*array);
             for (axis, length) in row.iter().enumerate() {
                 let length = self.length(*length);
                 self.line(&format!("{name}.d[{}] = {length};", axis + 1));
             }
-            self.line(&format!("{ty}_new(self, &{name}, {place});"));
+            self.make(*array, span);
         }
         let header = format!(
             "{{0, {count}, {work}, {least:?}, {}, {}, {}, {}, {place}}}",

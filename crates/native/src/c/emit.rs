@@ -27,6 +27,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
         chunk_bodies: Vec::new(),
         uses_products: false,
         so_far: FxHashSet::default(),
+        rows: FxHashMap::default(),
         text: String::new(),
         depth: 0,
         names: FxHashMap::default(),
@@ -104,6 +105,15 @@ pub(super) fn type_name(ty: Type) -> String {
     format!("gr_{letter}{}", ty.rank)
 }
 
+/// The row of a larger array that an array becomes.
+#[derive(Clone)]
+pub(super) struct RowOf {
+    pub(super) array: Var,
+    pub(super) row: String,
+    /// Whether it is the first row that decides the shape, and this is to be the first.
+    pub(super) decides: bool,
+}
+
 pub(super) struct Emitter<'a> {
     pub(super) module: &'a Module,
     pub(super) plan: &'a Plan,
@@ -113,6 +123,8 @@ pub(super) struct Emitter<'a> {
     pub(super) uses_products: bool,
     /// The largest or smallest numbers so far, in loops that look for them.
     pub(super) so_far: FxHashSet<Var>,
+    /// Arrays that are made where they will be needed.
+    pub(super) rows: FxHashMap<Var, RowOf>,
     pub(super) text: String,
     pub(super) depth: usize,
     /// Numbers in order of appearance, so that the same program gives the same text and is found in the cache.
@@ -129,6 +141,30 @@ pub(super) struct Emitter<'a> {
 impl Emitter<'_> {
     pub(super) fn line(&mut self, text: &str) {
         let _ = writeln!(self.text, "{:width$}{text}", "", width = 2 * self.depth);
+    }
+
+    /// Memory for an array that has its lengths.
+    pub(super) fn make(&mut self, array: Var, span: Span) {
+        let (ty, name, place) = (self.ty(array.ty), self.name(array), self.place(span));
+        let Some(RowOf { array: whole, row, decides }) = self.rows.get(&array).cloned() else {
+            return self.line(&format!("{ty}_new(self, &{name}, {place});"));
+        };
+        if decides {
+            self.make_rows(whole, &name, span);
+        }
+        let whole = self.name(whole);
+        self.line(&format!("{ty}_new_at(self, &{name}, {whole}.p, {whole}.b, {whole}.d, {row}, {place});"));
+    }
+
+    /// Memory for an array of rows, if it has none. The first row decides the shape.
+    pub(super) fn make_rows(&mut self, array: Var, row: &str, span: Span) {
+        let name = self.name(array);
+        self.line(&format!("if (!{name}.p) {{"));
+        self.depth += 1;
+        self.line(&format!("memcpy({name}.d + 1, {row}.d, sizeof {row}.d);"));
+        self.make(array, span);
+        self.depth -= 1;
+        self.line("}");
     }
 
     pub(super) fn name(&mut self, var: Var) -> String {

@@ -1,7 +1,7 @@
 //! Loops as C. A loop without state whose body is straight-line arithmetic is marked for vectorisation, with its sums as reductions.
 
 use super::cells::is_box;
-use super::emit::Emitter;
+use super::emit::{Emitter, RowOf};
 use super::vectors::{is_slow_alone, vectors, Late, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
@@ -86,9 +86,15 @@ impl Emitter<'_> {
             self.depth += 1;
         }
         for (array, row) in arrays.iter().zip(&rows) {
-            let (ty, name, place) = (self.ty(array.ty), self.name(*array), self.place(span));
-            let when = if row.is_some() { String::new() } else { format!("if ({count} <= 0) ") };
-            self.line(&format!("{when}{ty}_new(self, &{name}, {place});"));
+            if row.is_some() {
+                self.make(*array, span);
+            } else {
+                self.line(&format!("if ({count} <= 0) {{"));
+                self.depth += 1;
+                self.make(*array, span);
+                self.depth -= 1;
+                self.line("}");
+            }
         }
         self.iterations(&spread, &state, &into, ["0", &count], span);
         if chunked.is_some() {
@@ -170,20 +176,34 @@ impl Emitter<'_> {
             None => (l.clone(), Vec::new()),
         };
         let (start, end) = if late.is_empty() { (start, end) } else { self.strips(&index, &start, &end, &late) };
+        let (kept, saved) = states_saved_first(kept, arrays, rows);
         let run = |s: &mut Self, first: &str, last: &str| {
             s.line(&format!("for (int64_t {index} = {first}; {index} < {last}; {index}++) {{"));
             s.depth += 1;
             let params = s.enter(&l.carried, state, &l.body);
-            let mut targets = [state.to_vec(), s.rows(arrays, rows, &index)].concat();
+            for (array, state) in &saved {
+                let state = s.name(*state);
+                s.collect_row(*array, &state, &index, span);
+            }
+            s.place_rows(&kept, into, &saved);
+            let (arrays, rows): (Vec<Var>, Vec<Option<Vec<usize>>>) = arrays
+                .iter()
+                .copied()
+                .zip(rows.iter().cloned())
+                .filter(|(a, _)| saved.iter().all(|s| s.0 != *a))
+                .unzip();
+            let mut targets = [state.to_vec(), s.rows(&arrays, &rows, &index)].concat();
             targets
                 .extend(late.iter().flat_map(Late::buffers).map(|(_, buffer)| format!("{buffer}[{index} - {start}]")));
             s.block(&kept.body, &params, &targets);
-            for (array, _) in arrays.iter().zip(rows).filter(|(_, row)| row.is_none()) {
+            for (array, _) in arrays.iter().zip(&rows).filter(|(_, row)| row.is_none()) {
+                let row = format!("row_{}", s.name(*array));
                 if known {
-                    s.copy_row(*array, &index);
+                    s.copy_row(*array, &row, &index);
                 } else {
-                    s.collect_row(*array, to, &index, span);
+                    s.collect_row(*array, &row, &index, span);
                 }
+                s.line(&format!("gr_drop(self, {row}.b);"));
             }
             s.depth -= 1;
             s.line("}");
@@ -318,29 +338,47 @@ impl Emitter<'_> {
         targets
     }
 
-    /// The first row decides the shape.
-    fn collect_row(&mut self, array: Var, count: &str, index: &str, span: Span) {
-        let (ty, name, place) = (self.ty(array.ty), self.name(array), self.place(span));
-        self.line(&format!("if ({index} == 0) {{"));
-        self.line(&format!("  memcpy({name}.d + 1, row_{name}.d, sizeof row_{name}.d);"));
-        self.line(&format!("  {name}.d[0] = {count};"));
-        self.line(&format!("  {ty}_new(self, &{name}, {place});"));
-        self.line("}");
-        self.same_row(&name, array.ty, &format!("row_{name}"), span);
-        self.copy_row(array, index);
+    /// Says of the arrays that a body makes for a row, or for the state that is saved next, to be made there.
+    fn place_rows(&mut self, l: &For, into: &Collected<'_>, saved: &[(Var, Var)]) {
+        let index = self.name(l.index);
+        let (states, collected) = l.body.results.split_at(l.carried.len());
+        let mut place = |result: Atom, of: RowOf| {
+            let made = result.var().filter(|v| l.body.stmts.iter().any(|s| s.binds.contains(v) && makes_array(&s.op)));
+            if let Some(var) = made {
+                self.rows.insert(var, of);
+            }
+        };
+        let others = into.arrays.iter().zip(into.rows).filter(|(array, _)| saved.iter().all(|(s, _)| s != *array));
+        for ((array, row), result) in others.zip(collected) {
+            if row.is_none() && !is_box(array.ty) {
+                place(*result, RowOf { array: *array, row: index.clone(), decides: !into.known });
+            }
+        }
+        for (array, state) in saved {
+            let next = l.carried.iter().zip(states).find(|((var, _), _)| var == state);
+            if let Some((_, next)) = next {
+                place(*next, RowOf { array: *array, row: format!("{index} + 1"), decides: false });
+            }
+        }
     }
 
-    fn copy_row(&mut self, array: Var, index: &str) {
+    fn collect_row(&mut self, array: Var, row: &str, index: &str, span: Span) {
+        self.make_rows(array, row, span);
         let name = self.name(array);
-        let rank = array.ty.rank - 1;
-        let bytes = format!("gr_size(row_{name}.d, {rank}, sizeof *row_{name}.p)");
+        self.same_row(&name, array.ty, row, span);
+        self.copy_row(array, row, index);
+    }
+
+    fn copy_row(&mut self, array: Var, row: &str, index: &str) {
+        let name = self.name(array);
+        let count = format!("gr_size({row}.d, {}, 1)", array.ty.rank - 1);
         if is_box(array.ty) {
-            let count = format!("gr_size(row_{name}.d, {rank}, 1)");
-            self.line(&format!("gr_put_all(self, {name}.p + {index} * {count}, row_{name}.p, {count});"));
+            self.line(&format!("gr_put_all(self, {name}.p + {index} * {count}, {row}.p, {count});"));
         } else {
-            self.line(&format!("memcpy((char *){name}.p + {index} * {bytes}, row_{name}.p, (size_t){bytes});"));
+            // Unless it was made there.
+            self.line(&format!("if ({row}.p != {name}.p + {index} * {count})"));
+            self.line(&format!("  memcpy({name}.p + {index} * {count}, {row}.p, (size_t){count} * sizeof *{row}.p);"));
         }
-        self.line(&format!("gr_drop(self, row_{name}.b);"));
     }
 
     pub(super) fn while_loop(&mut self, l: &While, binds: &[Var], ownership: &mut Ownership, span: Span) {
@@ -386,7 +424,8 @@ impl Emitter<'_> {
                 let size = format!("gr_size(row_{name}.d, {}, {width})", array.ty.rank - 1);
                 let grow = if is_box(array.ty) { "gr_grow_boxes" } else { "gr_grow" };
                 self.line(&format!("{name}.p = {grow}(self, {name}.p, &{name}.b, {name}.d[0], {size}, {place});"));
-                self.copy_row(*array, &format!("{name}.d[0]"));
+                self.copy_row(*array, &format!("row_{name}"), &format!("{name}.d[0]"));
+                self.line(&format!("gr_drop(self, row_{name}.b);"));
                 self.line(&format!("{name}.d[0]++;"));
             }
         }
@@ -394,6 +433,28 @@ impl Emitter<'_> {
         self.depth -= 1;
         self.line("}");
     }
+}
+
+/// The loop without the rows that are its state at the start of each iteration, and these: the array that collects it, and the state. They are
+/// copied before the body runs, which may then change the state in place.
+fn states_saved_first(mut l: For, arrays: &[Var], rows: &[Option<Vec<usize>>]) -> (For, Vec<(Var, Var)>) {
+    let mut saved = Vec::new();
+    if rows.iter().all(|row| row.is_some()) {
+        return (l, saved);
+    }
+    let collected = l.body.results.split_off(l.carried.len());
+    for ((array, row), result) in arrays.iter().zip(rows).zip(collected) {
+        match result.var().filter(|v| row.is_none() && !is_box(v.ty) && l.carried.iter().any(|(state, _)| state == v)) {
+            Some(state) => saved.push((*array, state)),
+            None => l.body.results.push(result),
+        }
+    }
+    (l, saved)
+}
+
+/// Whether an operation asks for the memory of its results by `Emitter::make`.
+fn makes_array(op: &Op) -> bool {
+    matches!(op, Op::For(_) | Op::Fill { .. } | Op::Literal { .. })
 }
 
 /// The loop with rows that are lists of numbers collected number by number, and for each collected value the lengths of such rows: none for
