@@ -43,7 +43,7 @@ pub(super) fn vectors(l: &For) -> Option<Vectors> {
         return None;
     }
     let mut found = Vectors { sums: Vec::new(), meeting: Vec::new() };
-    let mut places: Vec<(Var, &[Atom])> = Vec::new();
+    let mut places: Vec<(Var, Vec<Place>)> = Vec::new();
     for stmt in &l.body.stmts {
         match &stmt.op {
             Op::Scalar { prim, args } if lanes(*prim, args) => {}
@@ -56,11 +56,12 @@ pub(super) fn vectors(l: &For) -> Option<Vectors> {
                         found.sums.push(*acc);
                     }
                 } else {
-                    let alone = places.iter().all(|(other, place)| other != acc || *place == &index[..]);
-                    if !goes_on(l, index) || !alone {
+                    let place: Vec<Place> = index.iter().map(|at| Place::of(l, *at)).collect();
+                    let alone = places.iter().all(|(other, known)| other != acc || never_meet(known, &place));
+                    if !goes_on(&place) || !alone {
                         found.meeting.push(*acc);
                     }
-                    places.push((*acc, index));
+                    places.push((*acc, place));
                 }
             }
             _ => return None,
@@ -68,7 +69,7 @@ pub(super) fn vectors(l: &For) -> Option<Vectors> {
     }
     let numbers = l.body.results.iter().all(|a| !a.ty().is_counted());
     let waiting = places.iter().filter(|(acc, _)| found.meeting.contains(acc));
-    let wait: usize = waiting.map(|(_, index)| if goes_on(l, index) { WAIT_APART } else { WAIT }).sum();
+    let wait: usize = waiting.map(|(_, place)| if goes_on(place) { WAIT_APART } else { WAIT }).sum();
     (numbers && (wait == 0 || work(&l.body) >= wait)).then_some(found)
 }
 
@@ -77,8 +78,17 @@ const WAIT: usize = 6;
 const WAIT_APART: usize = 1;
 
 /// Whether each iteration has a place of its own.
-fn goes_on(l: &For, index: &[Atom]) -> bool {
-    index.iter().any(|at| matches!(place(l, *at), Place::Next(_)))
+fn goes_on(place: &[Place]) -> bool {
+    place.iter().any(|at| matches!(at, Place::Moving { .. }))
+}
+
+/// Whether additions to two places of an array never meet, unless in the same iteration, where they have the same place.
+fn never_meet(a: &[Place], b: &[Place]) -> bool {
+    let apart = |(a, b): (&Place, &Place)| match (a, b) {
+        (Place::Moving { form: a, .. }, Place::Moving { form: b, .. }) => a.passes_by(b),
+        _ => false,
+    };
+    a.iter().zip(b).any(apart) || a.iter().zip(b).all(|(a, b)| a.is(b))
 }
 
 fn work(block: &Block) -> usize {
@@ -122,19 +132,18 @@ impl Vectors {
             };
             let index = index
                 .into_iter()
-                .map(|at| match place(l, at) {
-                    Place::Same => at,
-                    Place::Next(None) => {
+                .map(|at| match Place::of(l, at) {
+                    Place::Still(_) => at,
+                    Place::Moving { made, .. } => {
                         found.apart = true;
+                        for stmt in made {
+                            if found.stmts.iter().all(|known| known.binds != stmt.binds) {
+                                found.stmts.push(stmt.clone());
+                            }
+                        }
                         at
                     }
-                    Place::Next(Some(stmt)) => {
-                        found.apart = true;
-                        let var = Var::fresh("place", Type::INT);
-                        found.stmts.push(Stmt { binds: vec![var], ..stmt.clone() });
-                        var.into()
-                    }
-                    Place::Any => keep(at, &mut found),
+                    Place::Any(_) => keep(at, &mut found),
                 })
                 .collect();
             let value = keep(value, &mut found);
@@ -148,28 +157,102 @@ impl Vectors {
 
 /// How an index of a loop's body goes on from one iteration to the next.
 enum Place<'a> {
-    Same,
-    /// One more each time: the loop's own index, or a statement that adds something to it.
-    Next(Option<&'a Stmt>),
-    Any,
+    /// It is from outside.
+    Still(Atom),
+    /// By the same step each time.
+    Moving {
+        form: Form,
+        /// The statements that compute it.
+        made: Vec<&'a Stmt>,
+    },
+    Any(Atom),
 }
 
-fn place(l: &For, at: Atom) -> Place<'_> {
-    let Some(var) = at.var() else { return Place::Same };
-    if var == l.index {
-        return Place::Next(None);
+impl<'a> Place<'a> {
+    fn of(l: &'a For, at: Atom) -> Place<'a> {
+        let mut made = Vec::new();
+        match Form::of(l, at, &mut made) {
+            Some(form) if form.step != 0 => Place::Moving { form, made },
+            Some(_) if made.is_empty() => Place::Still(at),
+            _ => Place::Any(at),
+        }
     }
-    let made = |v: Var| l.body.stmts.iter().find(|s| s.binds.contains(&v));
-    let Some(stmt) = made(var) else { return Place::Same };
-    let outer = |a: Atom| a.var().is_none_or(|v| v != l.index && made(v).is_none());
-    let is_index = |a: Atom| a.var() == Some(l.index);
-    match &stmt.op {
-        Op::Scalar { prim, args } => match (prim, &args[..]) {
-            (Prim::AddInt | Prim::SubInt, [a, b]) if is_index(*a) && outer(*b) => Place::Next(Some(stmt)),
-            (Prim::AddInt, [a, b]) if is_index(*b) && outer(*a) => Place::Next(Some(stmt)),
-            _ => Place::Any,
-        },
-        _ => Place::Any,
+
+    /// Whether they are the same in each iteration.
+    fn is(&self, other: &Place) -> bool {
+        match (self, other) {
+            (Place::Still(a) | Place::Any(a), Place::Still(b) | Place::Any(b)) => a == b,
+            (Place::Moving { form: a, .. }, Place::Moving { form: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// `step * index + plus + outside`
+#[derive(PartialEq)]
+struct Form {
+    step: i64,
+    plus: i64,
+    /// How often each variable from outside.
+    outside: Vec<(Var, i64)>,
+}
+
+/// Steps beyond this are taken for any number, so that places of an array differ as their forms do.
+const FAR: i64 = 1 << 30;
+
+/// Statements that may compute a place.
+const COMPUTED: usize = 4;
+
+impl Form {
+    /// Of an integer, with the statements of the loop that it takes.
+    fn of<'a>(l: &'a For, at: Atom, made: &mut Vec<&'a Stmt>) -> Option<Form> {
+        let number = |plus: i64| Form { step: 0, plus, outside: Vec::new() };
+        let var = match at {
+            Atom::Int(n) => return Some(number(n)),
+            Atom::Var(var) => var,
+            _ => return None,
+        };
+        if var == l.index {
+            return Some(Form { step: 1, ..number(0) });
+        }
+        let Some(stmt) = l.body.stmts.iter().find(|s| s.binds.contains(&var)) else {
+            return Some(Form { outside: vec![(var, 1)], ..number(0) });
+        };
+        let Op::Scalar { prim, args } = &stmt.op else { return None };
+        let [a, b] = args[..] else { return None };
+        let mut operand = |x: Atom| Form::of(l, x, made);
+        let form = match (prim, a, b) {
+            (Prim::AddInt, _, _) => operand(a)?.plus(1, operand(b)?)?,
+            (Prim::SubInt, _, _) => operand(a)?.plus(-1, operand(b)?)?,
+            (Prim::MulInt, x, Atom::Int(times)) | (Prim::MulInt, Atom::Int(times), x) => {
+                number(0).plus(times, operand(x)?)?
+            }
+            _ => return None,
+        };
+        made.push(stmt);
+        // A few statements that use each other once: more would be as good as a buffer.
+        let once = made.iter().enumerate().all(|(at, stmt)| made[..at].iter().all(|s| s.binds != stmt.binds));
+        (once && made.len() <= COMPUTED).then_some(form)
+    }
+
+    fn plus(mut self, times: i64, other: Form) -> Option<Form> {
+        self.step = self.step.checked_add(other.step.checked_mul(times)?)?;
+        self.plus = self.plus.checked_add(other.plus.checked_mul(times)?)?;
+        for (var, count) in other.outside {
+            let count = count.checked_mul(times)?;
+            match self.outside.iter_mut().find(|(known, _)| *known == var) {
+                Some((_, known)) => *known = known.checked_add(count)?,
+                None => self.outside.push((var, count)),
+            }
+        }
+        self.outside.retain(|(_, count)| *count != 0);
+        self.outside.sort_by_key(|(var, _)| var.id);
+        (self.step.abs() < FAR && self.plus.abs() < FAR).then_some(self)
+    }
+
+    /// Whether the one is never where the other is, in whatever iterations.
+    fn passes_by(&self, other: &Form) -> bool {
+        self.step == other.step && self.outside == other.outside && (self.plus - other.plus) % self.step != 0
     }
 }
 
