@@ -38,6 +38,9 @@ const STEP: i64 = 64;
 /// So many multiplications have no use for a library.
 const SMALL: f64 = 512.0;
 
+/// Rows that are worth arranging the other matrix for.
+const BUNDLE: i64 = 64;
+
 /// Adds a product of matrices. 0, or the failure that ended it.
 ///
 /// # Safety
@@ -52,11 +55,12 @@ pub unsafe extern "C" fn add(thread: *mut Thread, product: *const Product) -> i3
         unsafe { add_small(&product) };
         return 0;
     }
-    let Product { rows: count, least, place, .. } = product;
+    let Product { rows, least, place, .. } = product;
+    let count = rows / BUNDLE + i64::from(rows % BUNDLE > 0);
     let shape = Shape { least, scalars: 0, arrays: 0, states: 0, joins: 0, place: place as i32 };
     let whole = Loop { cut: 0, count, work: work / 8.0, shape: &shape };
     let mut outside = Outside { whole, product };
-    unsafe { chunks::run(thread, rows, (&raw mut outside).cast(), std::ptr::null_mut(), std::ptr::null()) }
+    unsafe { chunks::run(thread, bundles, (&raw mut outside).cast(), std::ptr::null_mut(), std::ptr::null()) }
 }
 
 unsafe fn add_small(p: &Product) {
@@ -73,10 +77,11 @@ unsafe fn add_small(p: &Product) {
     }
 }
 
-/// Some rows of a product.
-unsafe extern "C" fn rows(thread: *mut Thread, outside: *const c_void, _: *mut f64, from: i64, to: i64) -> i32 {
+/// Some bundles of rows of a product.
+unsafe extern "C" fn bundles(thread: *mut Thread, outside: *const c_void, _: *mut f64, first: i64, past: i64) -> i32 {
     let Outside { product, .. } = unsafe { &*outside.cast::<Outside>() };
-    let Product { c, a, b, c_row, a_row, a_inner, b_inner, b_column, columns, inner, place, .. } = *product;
+    let Product { c, a, b, c_row, a_row, a_inner, b_inner, b_column, rows, columns, inner, place, .. } = *product;
+    let (from, to) = (first * BUNDLE, rows.min(past * BUNDLE));
     let most = (LOOK_EVERY / columns.saturating_mul(inner)).max(1);
     let mut row = from;
     while row < to {

@@ -9,6 +9,7 @@ mod forward;
 mod fuse;
 mod gathers;
 mod hoist;
+mod lengths;
 mod products;
 mod ranges;
 mod recompute;
@@ -69,6 +70,7 @@ pub fn block(block: &mut Block, module: &Module) {
         forward::run(block);
         sums::from_state(block);
         hoist::run(block);
+        lengths::run(block);
         dead::run(block, module);
         branches::run(block);
         sums::to_one_place(block);
