@@ -13,6 +13,7 @@ mod lengths;
 mod products;
 mod ranges;
 mod recompute;
+mod rows;
 mod shapes;
 mod small;
 mod sums;
@@ -53,6 +54,7 @@ pub fn module(module: &mut Module) {
             dead::run(&mut body, module);
             module.functions[id].body = body;
         }
+        rows::run(&mut module.functions[id].body);
     }
     crate::tape::run(module);
 }
