@@ -293,11 +293,32 @@ fn the_first_failure_counts() {
 }
 
 #[test]
+fn loops_that_are_joined_fail_where_the_first_stood() {
+    let text = "let f (b : real[]) (n : int) : real =\n\
+                \x20 let t = sum (build n (fun j -> 3.0 * b.(j))) in\n\
+                \x20 let u = sum (build n (fun k -> 4.0 * b.(k))) in\n\
+                \x20 t + 10.0 * u";
+    let program = program("test.gr", text, Path::new("."));
+    let (module, _, _) = lower(&program, &[entry(&program, "f")]).expect("is compiled");
+    assert_eq!(Plan::new(&module, LITTLE).loops(), 1);
+    for native in natives(text, &["f"], LITTLE) {
+        let call = |b: usize| native.call_within(0, &[Leaf::reals(vec![2.0; b]), Leaf::Int(100)], &on(2));
+        assert_eq!(reals(&call(100).expect("runs")), [600.0 + 8000.0]);
+        match call(99) {
+            Err(RunError::Failed(site)) => {
+                assert_eq!(&text[site.span.start as usize..site.span.end as usize], "b.(j)")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn loops_that_do_the_same_fail_where_they_stand() {
     let text = "let f (a : real[]) (b : real[]) (n : int) : real =\n\
                 \x20 let s = sum (build n (fun i -> 3.0 * a.(i))) in\n\
                 \x20 let t = sum (build n (fun j -> 3.0 * b.(j))) in\n\
-                \x20 let u = sum (build n (fun j -> 4.0 * b.(j))) in\n\
+                \x20 let u = sum (build n (fun j -> 4.0 * real j)) in\n\
                 \x20 s + 10.0 * t + 100.0 * u";
     let functions = |module| {
         let plan = Plan::new(module, LITTLE);
@@ -315,7 +336,7 @@ fn loops_that_do_the_same_fail_where_they_stand() {
             native.call_within(0, &[a, b, Leaf::Int(100)], &on(threads))
         };
         for threads in [1, 3] {
-            assert_eq!(reals(&call(100, 100, threads).expect("runs")), [300.0 + 6000.0 + 80000.0]);
+            assert_eq!(reals(&call(100, 100, threads).expect("runs")), [300.0 + 6000.0 + 1_980_000.0]);
             for (a, b, place) in [(99, 100, "a.(i)"), (100, 99, "b.(j)")] {
                 match call(a, b, threads) {
                     Err(RunError::Failed(site)) => {

@@ -523,6 +523,12 @@ GR_VECTOR_NEW double tanh(double);
 GR_VECTOR_NEW double log1p(double);
 GR_VECTOR_NEW double expm1(double);
 GR_VECTOR_NEW double erf(double);
+/* The cosine in lanes. By its own name, next to a sine of the same number, the C compiler would compute both by a function that has no vector form. */
+#if defined(__GLIBC__)
+GR_VECTOR double gr_cos_in_lanes(double) __asm__("cos");
+#else
+#define gr_cos_in_lanes cos
+#endif
 GR_SCALAR double sqrt(double);
 GR_SCALAR double fabs(double);
 GR_SCALAR double floor(double);

@@ -86,6 +86,7 @@ impl Emitter<'_> {
                 let texts: Vec<String> = args.iter().map(|a| self.atom(*a)).collect();
                 let value = match prim {
                     Prim::Maximum | Prim::Minimum if self.so_far.contains(y) => scalars::so_far(*prim, &texts),
+                    Prim::Cos if self.in_lanes => format!("gr_cos_in_lanes({})", texts.join("")),
                     _ => scalars::expression(*prim, &texts, args),
                 };
                 self.define(*y, &value);

@@ -28,6 +28,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
         uses_products: false,
         so_far: FxHashSet::default(),
         rows: FxHashMap::default(),
+        in_lanes: false,
         text: String::new(),
         depth: 0,
         names: FxHashMap::default(),
@@ -123,6 +124,8 @@ pub(super) struct Emitter<'a> {
     pub(super) uses_products: bool,
     /// The largest or smallest numbers so far, in loops that look for them.
     pub(super) so_far: FxHashSet<Var>,
+    /// Whether what is written now is the body of a loop that runs in vector lanes.
+    pub(super) in_lanes: bool,
     /// Arrays that are made where they will be needed.
     pub(super) rows: FxHashMap<Var, RowOf>,
     pub(super) text: String,

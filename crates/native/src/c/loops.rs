@@ -228,12 +228,14 @@ impl Emitter<'_> {
                     // The C compiler would take iterations that do not fill four lanes one by one.
                     self.line(&format!("int64_t {wide} = {end} > {start} ? {end} - (({end} - {start}) & 3) : {end};"));
                 }
+                self.in_lanes = true;
                 self.line(&format!("#pragma omp simd{sums}"));
                 run(self, &start, wide.as_ref().unwrap_or(&end));
                 if let Some(wide) = wide {
                     self.line(&format!("#pragma omp simd safelen(2){sums}"));
                     run(self, &wide, &end);
                 }
+                self.in_lanes = false;
                 if short {
                     self.depth -= 1;
                     self.line("}");

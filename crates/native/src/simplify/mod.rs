@@ -17,6 +17,7 @@ mod rows;
 mod shapes;
 mod small;
 mod sums;
+mod together;
 mod unroll;
 
 use crate::flow::*;
@@ -54,6 +55,7 @@ pub fn module(module: &mut Module) {
             dead::run(&mut body, module);
             module.functions[id].body = body;
         }
+        together::run(&mut module.functions[id].body);
         rows::run(&mut module.functions[id].body);
     }
     crate::tape::run(module);
