@@ -323,8 +323,8 @@ impl Emitter<'_> {
         for (array, row) in arrays.iter().zip(rows) {
             let name = self.name(*array);
             match row {
-                Some(dims) => {
-                    let width: usize = dims.iter().product();
+                Some(_) => {
+                    let width = width(row);
                     targets.extend((0..width).map(|k| match (width, k) {
                         (1, _) => format!("{name}.p[{index}]"),
                         _ => format!("{name}.p[{index} * {width} + {k}]"),
@@ -351,9 +351,13 @@ impl Emitter<'_> {
             }
         };
         let others = into.arrays.iter().zip(into.rows).filter(|(array, _)| saved.iter().all(|(s, _)| s != *array));
-        for ((array, row), result) in others.zip(collected) {
-            if row.is_none() && !is_box(array.ty) {
-                place(*result, RowOf { array: *array, row: index.clone(), decides: !into.known });
+        let mut collected = collected.iter();
+        for (array, row) in others {
+            let results = collected.by_ref().take(width(row));
+            if let (None, Some(result)) = (row, results.last()) {
+                if !is_box(array.ty) {
+                    place(*result, RowOf { array: *array, row: index.clone(), decides: !into.known });
+                }
             }
         }
         for (array, state) in saved {
@@ -444,14 +448,27 @@ fn states_saved_first(mut l: For, arrays: &[Var], rows: &[Option<Vec<usize>>]) -
     if rows.iter().all(|row| row.is_some()) {
         return (l, saved);
     }
-    let collected = l.body.results.split_off(l.carried.len());
-    for ((array, row), result) in arrays.iter().zip(rows).zip(collected) {
-        match result.var().filter(|v| row.is_none() && !is_box(v.ty) && l.carried.iter().any(|(state, _)| state == v)) {
+    let mut collected = l.body.results.split_off(l.carried.len()).into_iter();
+    for (array, row) in arrays.iter().zip(rows) {
+        let results: Vec<Atom> = collected.by_ref().take(width(row)).collect();
+        let state = match (row, &results[..]) {
+            (None, [Atom::Var(v)]) => {
+                Some(*v).filter(|v| !is_box(v.ty) && l.carried.iter().any(|(state, _)| state == v))
+            }
+            _ => None,
+        };
+        match state {
             Some(state) => saved.push((*array, state)),
-            None => l.body.results.push(result),
+            None => l.body.results.extend(results),
         }
     }
+    l.body.results.extend(collected);
     (l, saved)
+}
+
+/// How many results of a body are for a row: each number of those that are spread, otherwise the row itself.
+fn width(row: &Option<Vec<usize>>) -> usize {
+    row.as_ref().map_or(1, |dims| dims.iter().product())
 }
 
 /// Whether an operation asks for the memory of its results by `Emitter::make`.
