@@ -95,6 +95,11 @@ fn inside(block: &mut Block, mut change: impl FnMut(&mut Block) -> bool) -> bool
     changed
 }
 
+/// Does something to each block inside a block.
+fn each_inside(block: &mut Block, change: fn(&mut Block)) {
+    block.stmts.iter_mut().flat_map(|stmt| stmt.op.blocks_mut()).for_each(change);
+}
+
 fn has_loops(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().any(|stmt| match &stmt.op {

@@ -9,10 +9,7 @@ const NEAR: usize = 64;
 
 pub fn run(block: &mut Block) {
     with_stack(|| {
-        super::inside(block, |inner| {
-            run(inner);
-            false
-        });
+        super::each_inside(block, run);
         let mut at = 0;
         while at < block.stmts.len() {
             if let Op::Set { array, .. } = block.stmts[at].op {
@@ -40,7 +37,7 @@ fn read_first(block: &mut Block, at: usize, array: Var) -> usize {
                 }
                 reads.push(later);
             }
-            _ if mentions(stmt, array) => return 0,
+            _ if stmt.mentions(array) => return 0,
             _ => {}
         }
     }
@@ -72,21 +69,13 @@ fn is_plain(op: &Op) -> bool {
     )
 }
 
-fn mentions(stmt: &Stmt, var: Var) -> bool {
-    let mut found = false;
-    let mut look = |a: Atom| found |= a == var.into();
-    stmt.op.for_each_operand(&mut look);
-    stmt.op.blocks().iter().for_each(|(inner, _)| walk::for_each_operand(inner, &mut look));
-    found
-}
-
 /// Copies the rows of an array that are looked at after statement `at`, which changes it.
 fn copy_rows(block: &mut Block, at: usize, array: Var) {
     let rows: Vec<usize> = (at.saturating_sub(NEAR)..at)
         .filter(|i| {
             let Stmt { op: Op::Get { array: read, .. }, binds, .. } = &block.stmts[*i] else { return false };
             let wanted = |row: Var| {
-                block.stmts[at..].iter().take(NEAR).any(|s| mentions(s, row)) || block.results.contains(&row.into())
+                block.stmts[at..].iter().take(NEAR).any(|s| s.mentions(row)) || block.results.contains(&row.into())
             };
             *read == array
                 && binds.iter().any(|row| row.ty.rank == 1 && !matches!(row.ty.scalar, Scalar::Box(_)) && wanted(*row))

@@ -12,10 +12,7 @@ const LONG: usize = 300;
 
 pub fn run(block: &mut Block) {
     with_stack(|| {
-        super::inside(block, |inner| {
-            run(inner);
-            false
-        });
+        super::each_inside(block, run);
         let mut at = 0;
         while at < block.stmts.len() {
             let last = (at + NEAR).min(block.stmts.len());
@@ -108,7 +105,7 @@ fn dependent(sums: &For, between: &[Stmt], later: &Stmt) -> Option<Vec<usize>> {
     }
     let mut found = Vec::new();
     for (at, stmt) in between.iter().enumerate() {
-        if mentions(stmt, &waited) {
+        if waited.iter().any(|v| stmt.mentions(*v)) {
             if !matches!(stmt.op, Op::Freeze { .. } | Op::Scalar { .. } | Op::Select { .. } | Op::Copy { .. }) {
                 return None;
             }
@@ -116,13 +113,5 @@ fn dependent(sums: &For, between: &[Stmt], later: &Stmt) -> Option<Vec<usize>> {
             found.push(at);
         }
     }
-    (!mentions(later, &waited)).then_some(found)
-}
-
-fn mentions(stmt: &Stmt, vars: &FxHashSet<Var>) -> bool {
-    let mut found = false;
-    let mut look = |a: Atom| found |= a.var().is_some_and(|v| vars.contains(&v));
-    stmt.op.for_each_operand(&mut look);
-    stmt.op.blocks().iter().for_each(|(inner, _)| walk::for_each_operand(inner, &mut look));
-    found
+    waited.iter().all(|v| !later.mentions(*v)).then_some(found)
 }
