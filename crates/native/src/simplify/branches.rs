@@ -12,45 +12,87 @@ pub fn run(block: &mut Block) {
         for stmt in &mut block.stmts {
             stmt.op.blocks_mut().into_iter().for_each(run);
         }
-        // Counted once: a join changes only how often earlier variables are used, which are not asked for again.
-        let mut uses = None;
-        let mut at = 0;
-        while at < block.stmts.len() {
-            match second(block, at, &mut uses) {
-                Some(later) => join(block, at, later),
-                None => at += 1,
+        let mut pairs = Pairs { next: next_on_same(block), uses: None, looks: None };
+        for at in 0..block.stmts.len() {
+            if let Some(later) = pairs.second(block, at) {
+                join(block, at, later);
             }
         }
+        block.stmts.retain(|stmt| !does_nothing(stmt));
     })
 }
 
-/// The branch that alone uses what the branch at `at` gives.
-fn second(block: &Block, at: usize, uses: &mut Option<FxHashMap<Var, usize>>) -> Option<usize> {
-    let Stmt { binds, op: Op::If { cond, then, otherwise, .. }, .. } = &block.stmts[at] else { return None };
-    let same = |s: &Stmt| matches!(&s.op, Op::If { cond: other, .. } if other == cond);
-    let later = at + 1 + block.stmts[at + 1..].iter().position(same)?;
-    if [then, otherwise].into_iter().any(can_fail) {
-        return None;
-    }
-    // It can wait, if nobody looks at what it adds before.
-    let adds: Vec<Var> = [then, otherwise].into_iter().flat_map(free_vars).filter(|v| v.ty.accumulator).collect();
-    let looks = |s: &Stmt| !matches!(s.op, Op::Add { .. }) && s.op.blocks().is_empty();
-    if block.stmts[at..later].iter().any(|s| looks(s) && adds.iter().any(|acc| s.mentions(*acc))) {
-        return None;
-    }
-    let all = uses.get_or_insert_with(|| count_uses(block));
-    let there: Vec<_> = block.stmts[later].op.blocks().iter().map(|(side, _)| count_uses(side)).collect();
-    let only_there =
-        |v: &Var| all.get(v).copied().unwrap_or(0) == there.iter().filter_map(|uses| uses.get(v)).sum::<usize>();
-    binds.iter().all(only_there).then_some(later)
+/// Such as a branch that has been put into another.
+fn does_nothing(stmt: &Stmt) -> bool {
+    let empty = |side: &Block| side.stmts.is_empty() && side.results.is_empty();
+    matches!(&stmt.op, Op::If { then, otherwise, .. } if empty(then) && empty(otherwise))
 }
 
+/// What is known of a block, found once: a join changes only branches, and how often earlier variables are used, which are not asked for again.
+struct Pairs {
+    /// For each statement the next branch on its condition.
+    next: Vec<Option<usize>>,
+    uses: Option<FxHashMap<Var, usize>>,
+    /// The statements that look at sums.
+    looks: Option<FxHashMap<Var, Vec<usize>>>,
+}
+
+fn next_on_same(block: &Block) -> Vec<Option<usize>> {
+    let mut last: FxHashMap<Var, usize> = FxHashMap::default();
+    let mut next: Vec<Option<usize>> = vec![None; block.stmts.len()];
+    for (at, stmt) in block.stmts.iter().enumerate().rev() {
+        if let Op::If { cond: Atom::Var(cond), .. } = &stmt.op {
+            next[at] = last.insert(*cond, at);
+        }
+    }
+    next
+}
+
+/// The statements that mention each accumulator without adding to it.
+fn looks_at_sums(block: &Block) -> FxHashMap<Var, Vec<usize>> {
+    let mut found: FxHashMap<Var, Vec<usize>> = FxHashMap::default();
+    for (at, stmt) in block.stmts.iter().enumerate() {
+        if !matches!(stmt.op, Op::Add { .. }) && stmt.op.blocks().is_empty() {
+            stmt.op.for_each_operand(&mut |a| {
+                if let Some(acc) = a.var().filter(|v| v.ty.accumulator) {
+                    found.entry(acc).or_default().push(at);
+                }
+            });
+        }
+    }
+    found
+}
+
+impl Pairs {
+    /// The branch that alone uses what the branch at `at` gives.
+    fn second(&mut self, block: &Block, at: usize) -> Option<usize> {
+        let later = self.next[at]?;
+        let Stmt { binds, op: Op::If { then, otherwise, .. }, .. } = &block.stmts[at] else { return None };
+        if [then, otherwise].into_iter().any(can_fail) {
+            return None;
+        }
+        // It can wait, if nobody looks at what it adds before.
+        let looks = self.looks.get_or_insert_with(|| looks_at_sums(block));
+        let mut adds = [then, otherwise].into_iter().flat_map(free_vars).filter(|v| v.ty.accumulator);
+        let looked_at =
+            |places: &Vec<usize>| places.get(places.partition_point(|p| *p < at)).is_some_and(|p| *p < later);
+        if adds.any(|acc| looks.get(&acc).is_some_and(looked_at)) {
+            return None;
+        }
+        let all = self.uses.get_or_insert_with(|| count_uses(block));
+        let there: Vec<_> = block.stmts[later].op.blocks().iter().map(|(side, _)| count_uses(side)).collect();
+        let only_there =
+            |v: &Var| all.get(v).copied().unwrap_or(0) == there.iter().filter_map(|uses| uses.get(v)).sum::<usize>();
+        binds.iter().all(only_there).then_some(later)
+    }
+}
+
+/// Puts the first branch into the second.
 fn join(block: &mut Block, at: usize, later: usize) {
-    let first = block.stmts.remove(at);
-    let Op::If { then, otherwise, .. } = first.op else { return };
-    let second = &mut block.stmts[later - 1];
-    for (before, after) in [then, otherwise].into_iter().zip(second.op.blocks_mut()) {
-        let map = first.binds.iter().copied().zip(before.results).collect();
+    let first = std::mem::take(&mut block.stmts[at].binds);
+    let sides = block.stmts[at].op.blocks_mut().into_iter().map(std::mem::take).collect::<Vec<_>>();
+    for (before, after) in sides.into_iter().zip(block.stmts[later].op.blocks_mut()) {
+        let map = first.iter().copied().zip(before.results).collect();
         let mut renamed = Renaming { map }.block(after);
         after.stmts = before.stmts;
         after.stmts.append(&mut renamed.stmts);
