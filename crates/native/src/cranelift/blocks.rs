@@ -13,11 +13,11 @@ impl Emitter<'_, '_, '_> {
     /// Writes a block; gives the machine values of its results, which the caller holds. `params` are arrays that it takes over.
     pub(super) fn block(&mut self, block: &Block, params: &[Var]) -> Vec<Vec<Value>> {
         with_stack(|| {
-            let (ownership, unused) = Ownership::new(block, params);
+            let (mut ownership, unused) = Ownership::new(block, params);
             for var in unused {
                 self.drop_var(var);
             }
-            let mut ownership = self.in_pieces(block, ownership).unwrap_or_else(|mut ownership| {
+            if !self.in_pieces(block, &mut ownership) {
                 for (at, stmt) in block.stmts.iter().enumerate() {
                     ownership.start(at, stmt);
                     self.stmt(stmt, &mut ownership);
@@ -25,8 +25,7 @@ impl Emitter<'_, '_, '_> {
                         self.drop_var(var);
                     }
                 }
-                ownership
-            });
+            }
             let mut results = Vec::new();
             for result in &block.results {
                 let parts = self.parts(*result);

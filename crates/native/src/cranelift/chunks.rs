@@ -235,7 +235,7 @@ impl Emitter<'_, '_, '_> {
             }
         }
         shared_sums(&l.body, &mut self.shared_sums);
-        self.lengths.note(&l.body.stmts);
+        self.insides.note(&l.body, self.linker.plan);
         let (scalars, array_sums) = chunked.parted_sums();
         let mut record = own;
         let mut in_registers = Vec::new();

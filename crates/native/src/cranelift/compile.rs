@@ -3,14 +3,14 @@
 use super::emit::{Emitter, Linker};
 use super::machine::{self, Compiled, Written};
 use super::math;
-use super::pieces::Lengths;
+use super::pieces::Insides;
 use crate::cores::Plan;
 use crate::flow::{FunctionId, Module};
 use crate::recursion;
 use crate::run::Code;
 use cranelift_codegen::ir::{types, AbiParam, Function, Signature, UserFuncName, Value};
 use cranelift_codegen::settings::{self, Configurable};
-use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_frontend::FunctionBuilder;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module as _, ModuleError};
 use gradus_runtime::boxes::Shapes;
@@ -19,7 +19,6 @@ use gradus_runtime::memory;
 use gradus_runtime::slot::Entry;
 use gradus_source::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 /// Why there is no machine code.
@@ -130,7 +129,8 @@ fn write<'a>(
         plan,
         bodies: Vec::new(),
         shared: FxHashMap::default(),
-        pieces: VecDeque::new(),
+        written: Vec::new(),
+        contexts: Vec::new(),
         functions: Vec::new(),
         imports: FxHashMap::default(),
         places: Default::default(),
@@ -143,30 +143,22 @@ fn write<'a>(
         let declared = linker.jit.declare_function(&format!("gradus_function_{id}"), Linkage::Local, &signature);
         linker.functions.push(declared.map_err(refused)?);
     }
-    let mut writer = Writer { shared: FunctionBuilderContext::new(), written: Vec::new() };
     for (id, function) in module.functions.iter().enumerate() {
         let signature = linker.signature(function);
         let recursive = linker.recursive[id];
         let func = linker.functions[id];
-        writer.function(&mut linker, func, signature, |emitter, _| emitter.function(function, recursive));
+        linker.write(func, signature, |emitter, _| emitter.function(function, recursive));
     }
-    loop {
-        if let Some(mut body) = linker.bodies.pop() {
-            let signature = linker.body_signature();
-            let outer = body.places.take().map(|own| std::mem::replace(&mut linker.places, own));
-            let known = linker.places.iter().len();
-            writer.function(&mut linker, body.function, signature, |emitter, params| emitter.chunk_body(&body, params));
-            if let Some(outer) = outer {
-                let own = std::mem::replace(&mut linker.places, outer);
-                if own.iter().len() > known {
-                    gradus_source::bug!("a loop fails in a place that nobody knew of");
-                }
+    while let Some(mut body) = linker.bodies.pop() {
+        let signature = linker.body_signature();
+        let outer = body.places.take().map(|own| std::mem::replace(&mut linker.places, own));
+        let known = linker.places.iter().len();
+        linker.write(body.function, signature, |emitter, params| emitter.chunk_body(&body, params));
+        if let Some(outer) = outer {
+            let own = std::mem::replace(&mut linker.places, outer);
+            if own.iter().len() > known {
+                gradus_source::bug!("a loop fails in a place that nobody knew of");
             }
-        } else if let Some(piece) = linker.pieces.pop_front() {
-            let signature = linker.piece_signature();
-            writer.function(&mut linker, piece.function, signature, |emitter, params| emitter.piece(&piece, params));
-        } else {
-            break;
         }
     }
     let mut functions = Vec::new();
@@ -177,51 +169,46 @@ fn write<'a>(
         let name = format!("gradus_entry_{number}");
         let func = linker.jit.declare_function(&name, Linkage::Export, &signature).map_err(refused)?;
         let can_fail = !module.shapes.is_empty() || recursion::can_fail(module, *id);
-        writer.function(&mut linker, func, signature, |emitter, params| {
-            emitter.entry(*id, params[0], params[1], can_fail)
-        });
+        linker.write(func, signature, |emitter, params| emitter.entry(*id, params[0], params[1], can_fail));
         functions.push(func);
     }
-    Ok((linker, writer.written, functions))
+    let written = std::mem::take(&mut linker.written);
+    Ok((linker, written, functions))
 }
 
-/// Writes functions, one after the other.
-struct Writer {
-    /// Memory that they use in turn.
-    shared: FunctionBuilderContext,
-    written: Vec<Written>,
-}
-
-impl Writer {
-    fn function(
+impl Linker<'_> {
+    /// Writes a function.
+    pub(super) fn write<T>(
         &mut self,
-        linker: &mut Linker<'_>,
         id: FuncId,
         signature: Signature,
-        write: impl FnOnce(&mut Emitter<'_, '_, '_>, &[Value]),
-    ) {
+        write: impl FnOnce(&mut Emitter<'_, '_, '_>, &[Value]) -> T,
+    ) -> T {
         let mut function = Function::with_name_signature(UserFuncName::user(0, id.as_u32()), signature);
-        let mut b = FunctionBuilder::new(&mut function, &mut self.shared);
+        let mut context = self.contexts.pop().unwrap_or_default();
+        let mut b = FunctionBuilder::new(&mut function, &mut context);
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
         b.seal_block(entry);
         let params = b.block_params(entry).to_vec();
         let fail = b.create_block();
-        let config = linker.jit.target_config();
+        let config = self.jit.target_config();
         let mut emitter = Emitter {
-            linker,
+            linker: self,
             b,
             held: FxHashMap::default(),
             imported: FxHashMap::default(),
             thread: params[0],
             fail,
             shared_sums: FxHashSet::default(),
-            lengths: Lengths::default(),
+            insides: Insides::default(),
             recursive: false,
         };
-        write(&mut emitter, &params);
+        let result = write(&mut emitter, &params);
         emitter.b.finalize(config);
+        self.contexts.push(context);
         self.written.push(Written { id, function });
+        result
     }
 }

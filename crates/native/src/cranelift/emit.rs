@@ -1,15 +1,16 @@
 //! A flow function as Cranelift code: how values are held, how functions are called, how failure leaves.
 
 use super::chunks::Body;
+use super::machine::Written;
 use super::math;
-use super::pieces::{Lengths, Piece};
+use super::pieces::Insides;
 use crate::cores::Plan;
 use crate::flow::*;
 use crate::place::Places;
 use cranelift_codegen::ir::{
     self, types, AbiParam, BlockArg, FuncRef, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind, Value,
 };
-use cranelift_frontend::{FunctionBuilder, Variable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module as _};
 use gradus_runtime::boxes::Shapes;
@@ -17,7 +18,6 @@ use gradus_runtime::chunks::Shape;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Where a variable is.
@@ -105,8 +105,9 @@ pub(super) struct Linker<'a> {
     pub(super) bodies: Vec<Body>,
     /// Those that may run several loops, by what they do.
     pub(super) shared: FxHashMap<String, FuncId>,
-    /// The pieces of long blocks that are still to be written, those of one block in order.
-    pub(super) pieces: VecDeque<Piece>,
+    /// What has been written, and memory that writers use in turn: one for each function that is written while another one is.
+    pub(super) written: Vec<Written>,
+    pub(super) contexts: Vec<FunctionBuilderContext>,
     /// The flow functions.
     pub(super) functions: Vec<FuncId>,
     /// The functions of the runtime, by symbol.
@@ -159,7 +160,7 @@ pub(super) struct Emitter<'a, 'b, 'c> {
     pub(super) fail: ir::Block,
     /// Accumulators of one number that are handed to calls.
     pub(super) shared_sums: FxHashSet<Var>,
-    pub(super) lengths: Lengths,
+    pub(super) insides: Insides,
     /// Whether this is part of a function that can come to call itself.
     pub(super) recursive: bool,
 }
@@ -181,7 +182,7 @@ impl Emitter<'_, '_, '_> {
         }
         let room = next();
         shared_sums(&function.body, &mut self.shared_sums);
-        self.lengths.note(&function.body.stmts);
+        self.insides.note(&function.body, self.linker.plan);
         self.recursive = recursive;
         if recursive {
             self.start_of_recursive(function);

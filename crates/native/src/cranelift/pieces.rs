@@ -5,9 +5,8 @@
 //! makes and another one uses, or what comes from around the block, waits in the *frame*: room on the stack of the function with the block, of which
 //! each piece gets the address. No such value would have stayed in a register for long anyway.
 
-use super::emit::{machine_type, machine_types, plain, shared_sums, Emitter, Held, Linker};
+use super::emit::{machine_type, machine_types, plain, Emitter, Held, Linker};
 use crate::cores::Plan;
-use crate::flow::walk::free_vars;
 use crate::flow::*;
 use crate::ownership::Ownership;
 use crate::steady::Length;
@@ -15,72 +14,157 @@ use cranelift_codegen::ir::{types, AbiParam, InstBuilder, Signature, Value};
 use cranelift_module::{FuncId, Module as _};
 use gradus_core::traverse::with_stack;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cell::RefCell;
 use std::ops::Range;
-use std::rc::Rc;
 
 /// Blocks of fewer statements are left alone.
 const LONG: usize = 600;
 /// A piece ends when it has so many statements.
 const PIECE: usize = 300;
 
-/// A function that runs some statements of a block.
-pub(super) struct Piece {
-    pub(super) function: FuncId,
-    cut: Rc<Cut>,
-    stmts: Range<usize>,
-}
-
 /// A block that is cut.
 struct Cut {
-    stmts: Vec<Stmt>,
-    ownership: RefCell<Ownership>,
     /// The variables that wait in the frame, and where.
     places: FxHashMap<Var, i32>,
     /// Sums from around the block that are in memory: the frame has their addresses.
     addresses: FxHashSet<Var>,
-    /// Whether the function with the block can come to call itself.
-    recursive: bool,
 }
 
-/// The lengths of statements, those that contain others by their addresses: these are the statements of the function that is being written, which are not
-/// touched. They are noted at once, since blocks within blocks would be measured again at each level.
+/// What is known of the statements of the function that is being written, which are not touched, by their addresses. It is found at once, since blocks
+/// within blocks would be gone through again at each level.
 #[derive(Default)]
-pub(super) struct Lengths(FxHashMap<*const Stmt, usize>);
+pub(super) struct Insides {
+    /// The lengths of those that contain others.
+    lengths: FxHashMap<*const Stmt, usize>,
+    /// Of those of blocks that are cut: what the blocks inside them use from outside.
+    uses: FxHashMap<*const Stmt, Vec<Var>>,
+    /// Whether there is a block to be cut.
+    long: bool,
+}
 
-impl Lengths {
-    pub(super) fn note(&mut self, stmts: &[Stmt]) {
-        for stmt in stmts {
+impl Insides {
+    pub(super) fn note(&mut self, block: &Block, plan: &Plan) {
+        self.note_lengths(block);
+        if self.long || self.is_long(block) {
+            self.note_uses(block, plan);
+        }
+    }
+
+    fn note_lengths(&mut self, block: &Block) {
+        for stmt in &block.stmts {
             let inside = stmt.op.blocks();
             if !inside.is_empty() {
-                with_stack(|| inside.iter().for_each(|(inner, _)| self.note(&inner.stmts)));
+                with_stack(|| inside.iter().for_each(|(inner, _)| self.note_lengths(inner)));
                 let length = self.with_inside(stmt);
-                self.0.insert(stmt, length);
+                self.lengths.insert(stmt, length);
+                self.long |= inside.iter().any(|(inner, _)| self.is_long(inner));
             }
         }
     }
 
     fn of(&self, stmt: &Stmt) -> usize {
-        self.0.get(&std::ptr::from_ref(stmt)).copied().unwrap_or_else(|| self.with_inside(stmt))
+        if !matches!(stmt.op, Op::If { .. } | Op::For(_) | Op::While(_)) {
+            return 1;
+        }
+        self.lengths.get(&std::ptr::from_ref(stmt)).copied().unwrap_or_else(|| self.with_inside(stmt))
     }
 
     /// One statement, and those inside it that are not cut themselves.
     fn with_inside(&self, stmt: &Stmt) -> usize {
-        let block = |inner: &Block| {
-            let all: usize = inner.stmts.iter().map(|stmt| with_stack(|| self.of(stmt))).sum();
-            match inner.stmts.len() {
-                // Calls of its pieces remain.
-                2.. if all >= LONG => all / PIECE,
-                _ => all,
-            }
+        let block = |inner: &Block| match self.all(inner) {
+            // Calls of its pieces remain.
+            all if self.is_long(inner) => all / PIECE,
+            all => all,
         };
         1 + stmt.op.blocks().iter().map(|(inner, _)| block(inner)).sum::<usize>()
     }
+
+    fn all(&self, block: &Block) -> usize {
+        block.stmts.iter().map(|stmt| with_stack(|| self.of(stmt))).sum()
+    }
+
+    fn is_long(&self, block: &Block) -> bool {
+        block.stmts.len() >= 2 && self.all(block) >= LONG
+    }
+
+    /// Gives what the block uses from outside. Sets are handed on from the inside to the outside, so that they are copied for blocks that are cut only.
+    fn note_uses(&mut self, block: &Block, plan: &Plan) -> FxHashSet<Var> {
+        with_stack(|| {
+            let is_long = self.is_long(block);
+            let mut all: FxHashSet<Var> = block.results.iter().filter_map(|a| a.var()).collect();
+            for stmt in &block.stmts {
+                stmt.op.for_each_operand(&mut |a| all.extend(a.var()));
+                let inside = self.note_inside(stmt, plan);
+                if is_long && !inside.is_empty() {
+                    self.uses.insert(stmt, sorted(&inside));
+                }
+                unite(&mut all, inside);
+            }
+            block.stmts.iter().flat_map(|stmt| &stmt.binds).for_each(|v| {
+                all.remove(v);
+            });
+            all
+        })
+    }
+
+    fn note_inside(&mut self, stmt: &Stmt, plan: &Plan) -> FxHashSet<Var> {
+        let mut inside: FxHashSet<Var> = estimated(stmt, plan).collect();
+        for (inner, params) in stmt.op.blocks() {
+            let mut uses = self.note_uses(inner, plan);
+            params.iter().for_each(|param| {
+                uses.remove(param);
+            });
+            unite(&mut inside, uses);
+        }
+        inside
+    }
+
+    /// The variables from outside that a statement of a block that is cut uses.
+    fn operands(&self, stmt: &Stmt, plan: &Plan) -> Vec<Var> {
+        let noted = self.uses.get(&std::ptr::from_ref(stmt)).cloned();
+        // Of loops that are written in another way than they stand, nothing has been noted.
+        let mut found = noted.unwrap_or_else(|| {
+            let mut own = Insides::default();
+            stmt.op.blocks().iter().for_each(|(inner, _)| own.note_lengths(inner));
+            sorted(&own.note_inside(stmt, plan))
+        });
+        stmt.op.for_each_operand(&mut |a| found.extend(a.var()));
+        found
+    }
+}
+
+fn sorted(vars: &FxHashSet<Var>) -> Vec<Var> {
+    let mut vars: Vec<Var> = vars.iter().copied().collect();
+    vars.sort_unstable_by_key(|v| v.id);
+    vars
+}
+
+/// Adds a set to another one; the larger one is kept.
+fn unite(to: &mut FxHashSet<Var>, mut from: FxHashSet<Var>) {
+    if from.len() > to.len() {
+        std::mem::swap(to, &mut from);
+    }
+    to.extend(from);
+}
+
+/// The lengths from which the work of a loop is estimated.
+fn estimated<'a>(stmt: &Stmt, plan: &'a Plan) -> impl Iterator<Item = Var> + 'a {
+    let chunked = match &stmt.op {
+        Op::For(l) => plan.of(l),
+        _ => None,
+    };
+    let lengths = chunked.into_iter().flat_map(|chunked| {
+        let factors = chunked.work.iter().flat_map(|(_, factors)| factors);
+        factors.chain(chunked.rows.iter().flatten())
+    });
+    lengths.filter_map(|length| match length {
+        Length::Number(atom) => atom.var(),
+        Length::Of(array, _) => Some(*array),
+    })
 }
 
 /// The statements of each piece; nothing if the block is not to be cut.
-fn pieces(stmts: &[Stmt], lengths: &Lengths) -> Vec<Range<usize>> {
-    let lengths: Vec<usize> = stmts.iter().map(|stmt| lengths.of(stmt)).collect();
+fn pieces(stmts: &[Stmt], insides: &Insides) -> Vec<Range<usize>> {
+    let lengths: Vec<usize> = stmts.iter().map(|stmt| insides.of(stmt)).collect();
     if stmts.len() < 2 || lengths.iter().sum::<usize>() < LONG {
         return Vec::new();
     }
@@ -98,33 +182,6 @@ fn pieces(stmts: &[Stmt], lengths: &Lengths) -> Vec<Range<usize>> {
         pieces.clear();
     }
     pieces
-}
-
-/// The variables from outside that a statement uses, and perhaps some from inside.
-fn operands(stmt: &Stmt, plan: &Plan) -> Vec<Var> {
-    let mut found = Vec::new();
-    for (block, params) in stmt.op.blocks() {
-        found.extend(free_vars(block).into_iter().filter(|v| !params.contains(v)));
-    }
-    stmt.op.for_each_operand(&mut |a| found.extend(a.var()));
-    lengths(stmt, plan, &mut found);
-    found
-}
-
-/// The lengths from which the work of loops is estimated.
-fn lengths(stmt: &Stmt, plan: &Plan, found: &mut Vec<Var>) {
-    if let Op::For(l) = &stmt.op {
-        if let Some(chunked) = plan.of(l) {
-            let factors = chunked.work.iter().flat_map(|(_, factors)| factors);
-            found.extend(factors.chain(chunked.rows.iter().flatten()).filter_map(|length| match length {
-                Length::Number(atom) => atom.var(),
-                Length::Of(array, _) => Some(*array),
-            }));
-        }
-    }
-    for (inner, _) in stmt.op.blocks() {
-        with_stack(|| inner.stmts.iter().for_each(|stmt| lengths(stmt, plan, found)));
-    }
 }
 
 fn is_sum(var: Var) -> bool {
@@ -148,23 +205,20 @@ impl Linker<'_> {
         signature
     }
 
-    fn piece(&mut self, cut: &Rc<Cut>, stmts: Range<usize>) -> FuncId {
+    fn declare_piece(&mut self) -> FuncId {
         match self.jit.declare_anonymous_function(&self.piece_signature()) {
-            Ok(function) => {
-                self.pieces.push_back(Piece { function, cut: cut.clone(), stmts });
-                function
-            }
+            Ok(function) => function,
             Err(error) => gradus_source::bug!("a piece cannot be declared: {error}"),
         }
     }
 }
 
 impl Emitter<'_, '_, '_> {
-    /// Writes the statements of a block as calls of pieces, if they are many, so that its results are held; gives their ownership back if they are not.
-    pub(super) fn in_pieces(&mut self, block: &Block, ownership: Ownership) -> Result<Ownership, Ownership> {
-        let pieces = pieces(&block.stmts, &self.lengths);
+    /// Writes the statements of a block as calls of pieces, if they are many, so that its results are held; whether they are.
+    pub(super) fn in_pieces(&mut self, block: &Block, ownership: &mut Ownership) -> bool {
+        let pieces = pieces(&block.stmts, &self.insides);
         if pieces.is_empty() {
-            return Err(ownership);
+            return false;
         }
         let mut made: FxHashMap<Var, usize> = FxHashMap::default();
         let (mut places, mut bytes) = (FxHashMap::default(), 0);
@@ -177,7 +231,7 @@ impl Emitter<'_, '_, '_> {
         };
         for (number, piece) in pieces.iter().enumerate() {
             for stmt in &block.stmts[piece.clone()] {
-                for var in operands(stmt, self.linker.plan) {
+                for var in self.insides.operands(stmt, self.linker.plan) {
                     match made.get(&var) {
                         Some(there) if *there == number => {}
                         Some(_) => wait(var),
@@ -212,11 +266,10 @@ impl Emitter<'_, '_, '_> {
                 self.b.ins().store(plain(), value, frame, at);
             }
         }
-        let ownership = RefCell::new(ownership);
-        let recursive = self.recursive;
-        let cut = Rc::new(Cut { stmts: block.stmts.clone(), ownership, places, addresses, recursive });
+        let cut = Cut { places, addresses };
         for piece in pieces {
-            let function = self.linker.piece(&cut, piece);
+            let function = self.linker.declare_piece();
+            self.piece(function, &block.stmts, piece, &cut, ownership);
             let function = self.reference(function);
             let call = self.b.ins().call(function, &[self.thread, frame]);
             let code = self.b.inst_results(call)[0];
@@ -231,31 +284,43 @@ impl Emitter<'_, '_, '_> {
         for var in results {
             self.fetch(var, &cut, frame);
         }
-        let ownership = cut.ownership.borrow().clone();
-        Ok(ownership)
+        true
     }
 
-    /// The function of a piece.
-    pub(super) fn piece(&mut self, piece: &Piece, params: &[Value]) {
+    /// Writes the function of a piece, and goes on with this one.
+    fn piece(&mut self, id: FuncId, stmts: &[Stmt], piece: Range<usize>, cut: &Cut, ownership: &mut Ownership) {
+        let signature = self.linker.piece_signature();
+        let (recursive, insides) = (self.recursive, std::mem::take(&mut self.insides));
+        let shared_sums = std::mem::take(&mut self.shared_sums);
+        (self.insides, self.shared_sums) = self.linker.write(id, signature, |emitter, params| {
+            (emitter.recursive, emitter.insides, emitter.shared_sums) = (recursive, insides, shared_sums);
+            emitter.piece_body(stmts, piece, cut, ownership, params);
+            (std::mem::take(&mut emitter.insides), std::mem::take(&mut emitter.shared_sums))
+        });
+    }
+
+    fn piece_body(
+        &mut self,
+        stmts: &[Stmt],
+        piece: Range<usize>,
+        cut: &Cut,
+        ownership: &mut Ownership,
+        params: &[Value],
+    ) {
         let [thread, frame] = *params else { gradus_source::bug!("a piece has two parameters") };
-        let Piece { cut, stmts, .. } = piece;
         self.thread = thread;
-        self.recursive = cut.recursive;
-        let stmts_here = &cut.stmts[stmts.clone()];
-        if let (true, Some(first)) = (cut.recursive, stmts_here.first()) {
+        let stmts_here = &stmts[piece.clone()];
+        if let (true, Some(first)) = (self.recursive, stmts_here.first()) {
             self.require_stack(first.span);
         }
-        self.lengths.note(stmts_here);
-        stmts_here.iter().for_each(|stmt| note_shared_sums(stmt, &mut self.shared_sums));
-        let mut ownership = cut.ownership.borrow_mut();
-        for (at, stmt) in stmts.clone().zip(stmts_here) {
-            for var in operands(stmt, self.linker.plan) {
+        for (at, stmt) in piece.zip(stmts_here) {
+            for var in self.insides.operands(stmt, self.linker.plan) {
                 if !self.held.contains_key(&var) && cut.places.contains_key(&var) {
                     self.fetch(var, cut, frame);
                 }
             }
             ownership.start(at, stmt);
-            self.stmt(stmt, &mut ownership);
+            self.stmt(stmt, ownership);
             for var in stmt.binds.iter().filter(|v| !is_sum(**v)) {
                 let Some(place) = cut.places.get(var) else { continue };
                 for (part, at) in self.parts((*var).into()).into_iter().zip((*place..).step_by(8)) {
@@ -317,11 +382,4 @@ impl Emitter<'_, '_, '_> {
         };
         self.held.insert(var, held);
     }
-}
-
-fn note_shared_sums(stmt: &Stmt, found: &mut FxHashSet<Var>) {
-    if let Op::Call { args, .. } = &stmt.op {
-        found.extend(args.iter().filter_map(|a| a.var()).filter(|v| is_sum(*v)));
-    }
-    stmt.op.blocks().iter().for_each(|(inner, _)| shared_sums(inner, found));
 }
