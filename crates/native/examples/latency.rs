@@ -17,7 +17,7 @@ struct Kind {
     text: fn(usize) -> String,
 }
 
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 19] = [
     Kind { name: "mixed", lines: 10, text: mixed },
     Kind { name: "calls", lines: 2, text: calls },
     Kind { name: "lets", lines: 1, text: lets },
@@ -31,6 +31,12 @@ const KINDS: [Kind; 13] = [
     Kind { name: "closures", lines: 2, text: closures },
     Kind { name: "records", lines: 3, text: records },
     Kind { name: "trees", lines: 5, text: trees },
+    Kind { name: "fibonacci", lines: 5, text: fibonacci },
+    Kind { name: "values", lines: 1, text: values },
+    Kind { name: "literal", lines: 1, text: literal },
+    Kind { name: "tuples", lines: 1, text: tuples },
+    Kind { name: "nested", lines: 2, text: nested },
+    Kind { name: "types", lines: 4, text: types },
 ];
 
 /// Functions with a local definition, a loop over an array, a branch, a record, and a call of the function before.
@@ -191,6 +197,80 @@ fn trees(pieces: usize) -> String {
     }
     text += "let loss (p : params) : real =\n  let t = Node (Leaf p.scale, Node (Leaf p.shift, Leaf 1.0)) in\n  ";
     text + &(0..pieces).map(|k| format!("fold{k} p t")).collect::<Vec<_>>().join("\n  + ") + "\n"
+}
+
+/// Functions each of which calls the two before it, twenty by twenty, since they run as often as they would be written out.
+fn fibonacci(pieces: usize) -> String {
+    let mut text = String::new();
+    for k in 0..pieces {
+        let call = |back: usize, x: &str| match k % 20 < back {
+            true => x.to_string(),
+            false => format!("f{} p {x}", k - back),
+        };
+        text += &format!("let f{k} (p : params) (x : real) : real =\n  let a = {} in\n", call(1, "x"));
+        text += &format!("  let b = {} in\n  let c = 0.3 * sin a + p.shift * b in\n", call(2, "(0.5 * x)"));
+        text += "  tanh (c + x)\n";
+    }
+    let last = (0..pieces).filter(|k| k % 20 == 19 || k + 1 == pieces).map(|k| format!("f{k} p p.scale"));
+    text + &format!("let loss (p : params) : real = {}\n", last.collect::<Vec<_>>().join(" + "))
+}
+
+/// Values of the top level, each made from the one before, and one function that uses them all.
+fn values(pieces: usize) -> String {
+    let mut text = String::from("let c0 = 1.0\n");
+    for k in 1..=pieces / 2 {
+        text += &format!("let c{k} = 0.5 * sin c{} + {k}.0\n", k - 1);
+    }
+    text += "let loss (p : params) : real =\n  let s = p.scale in\n";
+    for k in 1..=pieces / 2 {
+        text += &format!("  let s = 0.5 * sin (s * c{k}) + p.shift in\n");
+    }
+    text + "  s\n"
+}
+
+/// One long array of numbers, some of them computed.
+fn literal(pieces: usize) -> String {
+    let items: Vec<String> = (0..pieces).map(|k| format!("{k}.0; {k}.5 * p.scale; p.shift; 0.25")).collect();
+    format!(
+        "let loss (p : params) : real =\n  let a = [|\n    {}\n  |] in\n  sum (map (fun x -> sin (x * p.shift)) a)\n",
+        items.join(";\n    ")
+    )
+}
+
+/// One long `match` on pairs of numbers.
+fn tuples(pieces: usize) -> String {
+    let mut text = String::from("let choose (p : params) (i : int) (j : int) : real =\n  match (i, j) with\n");
+    for k in 0..pieces {
+        text += &format!("  | ({}, {}) -> {k}.0 * sin (p.scale * {k}.5)\n", k / 7, k % 7);
+    }
+    text + "  | _ -> p.shift\n\nlet loss (p : params) : real = choose p p.count 1 + choose p 1 p.count\n"
+}
+
+/// Local definitions inside each other, as arguments.
+fn nested(pieces: usize) -> String {
+    let mut text = String::from("let loss (p : params) : real =\n");
+    for k in 0..pieces {
+        text += &format!("  sin (\n  let v{k} = p.scale * {k}.0 in p.shift * v{k} + 0.5 * (\n");
+    }
+    text + "  p.scale\n  " + &"))".repeat(pieces) + "\n"
+}
+
+/// Records of many types, each with a function that makes it from the one before and one that reads it.
+fn types(pieces: usize) -> String {
+    let mut text = String::from("type r0 = { a0 : real; b0 : real; c0 : real[] }\n");
+    text += "let make0 (p : params) : r0 = { a0 = p.scale; b0 = p.shift; c0 = p.weights }\n";
+    for k in 1..=pieces {
+        let before = k - 1;
+        text += &format!("type r{k} = {{ a{k} : real; b{k} : real; c{k} : real[] }}\n");
+        text += &format!("let size{k} (r : r{before}) : real = sin (r.a{before} * r.b{before})\n");
+        text += &format!("let make{k} (r : r{before}) : r{k} =\n");
+        text += &format!("  {{ a{k} = r.b{before}; b{k} = 0.5 * r.a{before} + size{k} r; c{k} = r.c{before} }}\n");
+    }
+    text += "let loss (p : params) : real =\n  let r = make0 p in\n";
+    for k in 1..=pieces {
+        text += &format!("  let r = make{k} r in\n");
+    }
+    text + &format!("  r.a{pieces} + r.c{pieces}.(0)\n")
 }
 
 fn text(kind: &Kind, lines: usize) -> String {

@@ -26,13 +26,15 @@ pub fn recursive(module: &Module) -> Vec<bool> {
         found.dedup();
         found
     };
-    on_cycles(&module.functions.iter().map(callees).collect::<Vec<_>>())
+    let graph: Vec<_> = module.functions.iter().map(callees).collect();
+    cycles(&graph).into_iter().map(|cycle| cycle.is_some()).collect()
 }
 
-/// For each node of a graph, given by what follows it, whether it lies on a cycle. Tarjan's algorithm with a stack of its own.
-pub fn on_cycles(graph: &[Vec<usize>]) -> Vec<bool> {
+/// For each node of a graph, given by what follows it, the number of the component in which it lies on a cycle, if it does. Tarjan's algorithm with a
+/// stack of its own.
+pub fn cycles(graph: &[Vec<usize>]) -> Vec<Option<usize>> {
     let count = graph.len();
-    let mut recursive = vec![false; count];
+    let mut found = vec![None; count];
     const NEW: usize = usize::MAX;
     let (mut order, mut low, mut on_path) = (vec![NEW; count], vec![NEW; count], vec![false; count]);
     let (mut component, mut work, mut number) = (Vec::new(), Vec::new(), 0);
@@ -68,14 +70,14 @@ pub fn on_cycles(graph: &[Vec<usize>]) -> Vec<bool> {
                         let cyclic = members.len() > 1 || graph[at].contains(&at);
                         for member in members {
                             on_path[member] = false;
-                            recursive[member] = cyclic;
+                            found[member] = cyclic.then_some(at);
                         }
                     }
                 }
             }
         }
     }
-    recursive
+    found
 }
 
 /// Whether a function allocates, checks, loops or calls: otherwise it needs nothing of the runtime.

@@ -4,7 +4,7 @@ use super::value::{Env, Function, Recursive, Value};
 use super::{Lowered, Lowering};
 use crate::flow::{Atom, Var};
 use gradus_core::traverse::{for_each_child, with_stack};
-use gradus_core::{Global, Term, TermKind, Type};
+use gradus_core::{Body, Global, Symbol, Term, TermKind, Type};
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
@@ -20,26 +20,11 @@ const OFTEN: usize = 4;
 const MUCH: usize = 3_000;
 const LONG: usize = 20_000;
 
-/// How many terms there are in a term; it is not counted beyond [`MUCH`].
-fn size(term: &Term) -> usize {
-    fn count(term: &Term, left: &mut usize) {
-        with_stack(|| {
-            *left = left.saturating_sub(1);
-            if *left > 0 {
-                for_each_child(term, &mut |child| count(child, left));
-            }
-        })
-    }
-    let mut left = MUCH;
-    count(term, &mut left);
-    MUCH - left
-}
-
 /// What has been found out about the texts of definitions, which may be called often.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// See [`size`].
-    sizes: FxHashMap<Global, usize>,
+    /// See [`Lowering::written_size`].
+    sizes: FxHashMap<Symbol, usize>,
     /// Those that mention neither themselves nor what could lead back to them.
     without_recursion: FxHashSet<Global>,
     /// The definitions that terms mention, by the addresses of the terms, which are kept.
@@ -200,7 +185,10 @@ impl Lowering<'_> {
         if times <= OFTEN || !self.functions.is_shallow() {
             return false;
         }
-        let size = *self.facts.sizes.entry(global.clone()).or_insert_with(|| size(term));
+        let size = match global {
+            Global::Source { name, .. } => self.written_size(name),
+            Global::Derived { .. } | Global::Wrapper { .. } => 0,
+        };
         if size < LARGE || times * size < MUCH && self.lowered < LONG {
             return false;
         }
@@ -209,9 +197,38 @@ impl Lowering<'_> {
         types.all(|ty| self.is_data(ty, term.span).is_ok())
     }
 
+    /// How many terms a definition is when it is written out, with those that it mentions; it is not counted beyond [`MUCH`].
+    fn written_size(&mut self, name: &Symbol) -> usize {
+        if let Some(size) = self.facts.sizes.get(name) {
+            return *size;
+        }
+        let program = self.program;
+        let mut left = MUCH;
+        if let Some(Body::Term(term)) = program.defs.get(name).map(|d| &d.body) {
+            self.count_terms(term, &mut left);
+        }
+        self.facts.sizes.insert(name.clone(), MUCH - left);
+        MUCH - left
+    }
+
+    fn count_terms(&mut self, term: &Term, left: &mut usize) {
+        with_stack(|| {
+            let own = match &*term.kind {
+                TermKind::Global(Global::Source { name, .. }) if !self.recursive.contains_key(name) => {
+                    self.written_size(name)
+                }
+                _ => 1,
+            };
+            *left = left.saturating_sub(own);
+            if *left > 0 {
+                for_each_child(term, &mut |child| self.count_terms(child, left));
+            }
+        })
+    }
+
     fn is_written_out_often(&self, global: &Global) -> bool {
         let Global::Source { name, .. } = global else { return false };
-        !self.recursive.contains(name) && self.written_out.get(global).is_some_and(|times| *times > OFTEN)
+        !self.recursive.contains_key(name) && self.written_out.get(global).is_some_and(|times| *times > OFTEN)
     }
 
     fn call_recursive(&mut self, recursive: &Recursive, parts: &Parts, args: Vec<Value>, span: Span) -> Lowered<Value> {
@@ -219,12 +236,12 @@ impl Lowering<'_> {
             Recursive::Global { global, .. } => Some(global),
             Recursive::Local { .. } => None,
         };
-        let leads_back = |global: &Global| match global {
-            Global::Source { name, .. } => {
-                Some(global) != own && self.recursive.contains(name) && self.same_cycle(own, name)
-            }
-            Global::Derived { .. } | Global::Wrapper { .. } => false,
+        let cycle = |global: &Global| match global {
+            Global::Source { name, .. } => self.recursive.get(name),
+            Global::Derived { .. } | Global::Wrapper { .. } => None,
         };
+        let own_cycle = own.and_then(cycle);
+        let leads_back = |global: &Global| Some(global) != own && own_cycle.is_some() && cycle(global) == own_cycle;
         let known = own.is_some_and(|global| self.facts.without_recursion.contains(global));
         if known || !recursive.occurs_in(&parts.body, &leads_back) {
             self.facts.without_recursion.extend(own.cloned());

@@ -7,7 +7,7 @@ use super::value::{Function as Known, Group, Recursive, Value};
 use super::{Lowered, Lowering};
 use crate::flow::walk::{callees, for_each_binder, free_vars, Renaming};
 use crate::flow::{self, Atom, Block, FunctionId, Name, Op, Var};
-use crate::recursion::on_cycles;
+use crate::recursion::cycles;
 use crate::refusal::Reason;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Body, Global, Program, Symbol, Term, TermKind, Type};
@@ -322,14 +322,6 @@ impl Lowering<'_> {
         self.b.bind(results.clone(), Op::Call { function: id, args });
         self.unflatten(types.1, &mut results.into_iter().map(Atom::Var), span)
     }
-
-    /// Whether a definition may lead back to `own`: conservatively, whether both are recursive.
-    pub(super) fn same_cycle(&self, own: Option<&Global>, name: &Symbol) -> bool {
-        match own {
-            Some(Global::Source { name: own, .. }) => reaches(self.program, name, own),
-            _ => false,
-        }
-    }
 }
 
 fn pass_captured(block: &mut Block, captured: &FxHashMap<FunctionId, Vec<Var>>) {
@@ -362,26 +354,11 @@ fn mentions(program: &Program, name: &Symbol) -> Vec<Symbol> {
     found
 }
 
-/// Whether following mentions from `from` (at least one) leads to `to`.
-fn reaches(program: &Program, from: &Symbol, to: &Symbol) -> bool {
-    let mut next = mentions(program, from);
-    let mut seen: FxHashSet<Symbol> = FxHashSet::default();
-    while let Some(name) = next.pop() {
-        if name == *to {
-            return true;
-        }
-        if seen.insert(name.clone()) {
-            next.extend(mentions(program, &name));
-        }
-    }
-    false
-}
-
-/// The definitions that call themselves, directly or through others.
-pub(super) fn recursive_definitions(program: &Program) -> FxHashSet<Symbol> {
+/// The definitions that call themselves, directly or through others, each with the number of those that lead to each other.
+pub(super) fn recursive_definitions(program: &Program) -> FxHashMap<Symbol, usize> {
     let numbers: FxHashMap<&Symbol, usize> = program.defs.keys().enumerate().map(|(at, name)| (name, at)).collect();
     let mentioned = |name: &Symbol| mentions(program, name).iter().filter_map(|m| numbers.get(m).copied()).collect();
     let graph: Vec<Vec<usize>> = program.defs.keys().map(mentioned).collect();
-    let recursive = on_cycles(&graph);
-    program.defs.keys().zip(recursive).filter(|(_, recursive)| *recursive).map(|(name, _)| name.clone()).collect()
+    let named = program.defs.keys().zip(cycles(&graph));
+    named.filter_map(|(name, cycle)| Some((name.clone(), cycle?))).collect()
 }

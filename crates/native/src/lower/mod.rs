@@ -51,8 +51,8 @@ pub struct Lowering<'a> {
     pub module: Module,
     adjoints: Adjoints,
     tangents: Tangents,
-    /// The definitions that call themselves, directly or through others.
-    recursive: FxHashSet<Symbol>,
+    /// See [`functions::recursive_definitions`].
+    recursive: FxHashMap<Symbol, usize>,
     instances: FxHashMap<Global, (Term, Type)>,
     b: Builder,
     /// What is known in the entry that is being lowered.
@@ -350,7 +350,9 @@ impl<'a> Lowering<'a> {
         }
         let (term, ty) = self.definition(global, span)?;
         if let Global::Source { name, .. } = global {
-            if self.recursive.contains(name) || self.rule_arity(global).is_some() || self.is_called(global, &term, &ty)
+            if self.recursive.contains_key(name)
+                || self.rule_arity(global).is_some()
+                || self.is_called(global, &term, &ty)
             {
                 let recursive = value::Recursive::Global { global: global.clone(), term, ty };
                 return Ok(Value::Function(Rc::new(value::Function::Recursive { recursive, args: Vec::new() })));
@@ -374,12 +376,12 @@ const INSTANCES: usize = 4;
 /// How many terms an entry may become. Functions are written out where they are called, so that a few lines can become any amount of code.
 const MOST_TERMS: usize = 400_000;
 
-/// Whether two globals are instances of the same definition.
 /// Whether there may be others of the same name.
 fn is_instance(global: &Global) -> bool {
     !matches!(global, Global::Source { types, .. } if types.is_empty())
 }
 
+/// Whether two globals are instances of the same definition.
 fn same_name(a: &Global, b: &Global) -> bool {
     match (a, b) {
         (Global::Source { name: a, .. }, Global::Source { name: b, .. }) => a == b,
