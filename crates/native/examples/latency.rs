@@ -17,7 +17,7 @@ struct Kind {
     text: fn(usize) -> String,
 }
 
-const KINDS: [Kind; 19] = [
+const KINDS: [Kind; 20] = [
     Kind { name: "mixed", lines: 10, text: mixed },
     Kind { name: "calls", lines: 2, text: calls },
     Kind { name: "lets", lines: 1, text: lets },
@@ -35,6 +35,7 @@ const KINDS: [Kind; 19] = [
     Kind { name: "values", lines: 1, text: values },
     Kind { name: "literal", lines: 1, text: literal },
     Kind { name: "tuples", lines: 1, text: tuples },
+    Kind { name: "mutual", lines: 3, text: mutual },
     Kind { name: "nested", lines: 2, text: nested },
     Kind { name: "types", lines: 4, text: types },
 ];
@@ -244,6 +245,18 @@ fn tuples(pieces: usize) -> String {
         text += &format!("  | ({}, {}) -> {k}.0 * sin (p.scale * {k}.5)\n", k / 7, k % 7);
     }
     text + "  | _ -> p.shift\n\nlet loss (p : params) : real = choose p p.count 1 + choose p 1 p.count\n"
+}
+
+/// Recursive functions all of which lead to each other.
+fn mutual(pieces: usize) -> String {
+    let mut text = String::new();
+    for k in 0..pieces {
+        let start = if k == 0 { "let rec" } else { "and" };
+        text +=
+            &format!("{start} g{k} (p : params) (n : int) (x : real) : real =\n  if n <= 0 then x * p.scale else\n");
+        text += &format!("    sin (g{} p (n - 1) x) + p.shift * {k}.0\n", (k + 1) % pieces);
+    }
+    text + "let loss (p : params) : real = g0 p 5 0.3\n"
 }
 
 /// Local definitions inside each other, as arguments.

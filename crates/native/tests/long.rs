@@ -112,3 +112,34 @@ fn a_deep_ladder() {
         close(&run(&text, "both", &[Leaf::Real(x)]), &[k * x * x, 2.0 * k * x]);
     }
 }
+
+/// Functions each of which calls the two before it, as Fibonacci's numbers: written out, they would be too long.
+#[test]
+fn functions_that_call_the_two_before() {
+    let mut text = String::from("let f0 (x : real) : real = x\nlet f1 (x : real) : real = x\n");
+    for k in 2..=25 {
+        text += &format!("let f{k} (x : real) : real = f{} x + f{} x\n", k - 1, k - 2);
+    }
+    text += "let both (x : real) : real * real = value_and_grad f25 x\n";
+    close(&run(&text, "both", &[Leaf::Real(2.0)]), &[2.0 * 121_393.0, 121_393.0]);
+}
+
+/// A ring of recursive functions: all wait for each other while they are lowered. And a chain of them, each also calling the one before.
+#[test]
+fn many_recursive_functions() {
+    let mut text = String::new();
+    for k in 0..100 {
+        let start = if k == 0 { "let rec" } else { "and" };
+        text += &format!(
+            "{start} ring{k} (n : int) (x : real) : real =\n  if n <= 0 then x else 1.01 * ring{} (n - 1) x\n",
+            (k + 1) % 100
+        );
+    }
+    text += "let rec chain0 (n : int) (x : real) : real = if n <= 0 then x else 0.5 * chain0 (n - 1) x\n";
+    for k in 1..100 {
+        text += &format!("let rec chain{k} (n : int) (x : real) : real =\n  if n <= 0 then chain{} 1 x else 1.0 * chain{k} (n - 1) x\n", k - 1);
+    }
+    text += "let both (x : real) : real * real = value_and_grad (fun x -> ring0 250 x + chain99 2 x) x\n";
+    let factor = f64::powi(1.01, 250) + 0.5;
+    close(&run(&text, "both", &[Leaf::Real(2.0)]), &[2.0 * factor, factor]);
+}

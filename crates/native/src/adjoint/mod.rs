@@ -51,8 +51,8 @@ pub struct Adjoints {
     traced: FxHashMap<traced::Key, traced::Halves>,
     /// Halves whose bodies are still to be written.
     pending: Vec<traced::Key>,
-    /// Functions that were found not to call themselves.
-    without_recursion: RefCell<FxHashSet<FunctionId>>,
+    /// Whether functions can come to call themselves, as far as this was found.
+    may_recurse: RefCell<FxHashMap<FunctionId, bool>>,
 }
 
 impl Adjoints {

@@ -85,7 +85,7 @@ impl Sweep<'_> {
         active
             && !ruled
             && !self.module.is_merge(function)
-            && self.module.may_recurse(function, &mut self.adjoints.without_recursion.borrow_mut())
+            && self.module.may_recurse(function, &mut self.adjoints.may_recurse.borrow_mut())
     }
 
     pub(super) fn has_traced_call(&self, op: &Op) -> bool {

@@ -2,7 +2,6 @@
 
 use super::*;
 use gradus_core::traverse::with_stack;
-use rustc_hash::FxHashSet;
 
 /// How often a function may be differentiated inside its own derivative.
 const MAX_ORDER: usize = 6;
@@ -93,12 +92,15 @@ impl Module {
 
     /// Whether a function can come to call itself, for all that is known.
     ///
-    /// `known`: those of which it was found that they do not. All that they call is complete, and none of it calls a function that calls them.
-    pub fn may_recurse(&self, id: FunctionId, known: &mut FxHashSet<FunctionId>) -> bool {
+    /// `known`: those of which this was found. Of those that do not, all that they call is complete, and none of it calls a function that calls them.
+    pub fn may_recurse(&self, id: FunctionId, known: &mut FxHashMap<FunctionId, bool>) -> bool {
+        if let Some(known) = known.get(&id) {
+            return *known;
+        }
         let mut next = vec![id];
-        let mut seen: FxHashSet<FunctionId> = FxHashSet::default();
+        let mut callers: FxHashMap<FunctionId, FunctionId> = FxHashMap::default();
         while let Some(caller) = next.pop() {
-            if known.contains(&caller) {
+            if known.get(&caller) == Some(&false) {
                 continue;
             }
             let function = self.function(caller);
@@ -108,11 +110,19 @@ impl Module {
             let mut called = Vec::new();
             walk::callees(&function.body, &mut called);
             if called.contains(&id) {
+                // So do all on the way there.
+                let way = std::iter::successors(Some(caller), |f| Some(*f).filter(|f| *f != id).map(|f| callers[&f]));
+                known.extend(way.map(|f| (f, true)));
                 return true;
             }
-            next.extend(called.into_iter().filter(|c| seen.insert(*c)));
+            for called in called {
+                callers.entry(called).or_insert_with(|| {
+                    next.push(called);
+                    caller
+                });
+            }
         }
-        known.insert(id);
+        known.insert(id, false);
         false
     }
 

@@ -182,7 +182,7 @@ impl Lowering<'_> {
         let times = self.written_out.entry(global.clone()).or_insert(0);
         *times += 1;
         let times = *times;
-        if times <= OFTEN || !self.functions.is_shallow() {
+        if times <= OFTEN {
             return false;
         }
         let size = match global {
@@ -226,6 +226,14 @@ impl Lowering<'_> {
         })
     }
 
+    /// The number of the definitions that a recursive one leads to and that lead back to it.
+    pub(super) fn cycle(&self, global: &Global) -> Option<usize> {
+        match global {
+            Global::Source { name, .. } => self.recursive.get(name).copied(),
+            Global::Derived { .. } | Global::Wrapper { .. } => None,
+        }
+    }
+
     fn is_written_out_often(&self, global: &Global) -> bool {
         let Global::Source { name, .. } = global else { return false };
         !self.recursive.contains_key(name) && self.written_out.get(global).is_some_and(|times| *times > OFTEN)
@@ -236,12 +244,9 @@ impl Lowering<'_> {
             Recursive::Global { global, .. } => Some(global),
             Recursive::Local { .. } => None,
         };
-        let cycle = |global: &Global| match global {
-            Global::Source { name, .. } => self.recursive.get(name),
-            Global::Derived { .. } | Global::Wrapper { .. } => None,
-        };
-        let own_cycle = own.and_then(cycle);
-        let leads_back = |global: &Global| Some(global) != own && own_cycle.is_some() && cycle(global) == own_cycle;
+        let own_cycle = own.and_then(|own| self.cycle(own));
+        let leads_back =
+            |global: &Global| Some(global) != own && own_cycle.is_some() && self.cycle(global) == own_cycle;
         let known = own.is_some_and(|global| self.facts.without_recursion.contains(global));
         if known || !recursive.occurs_in(&parts.body, &leads_back) {
             self.facts.without_recursion.extend(own.cloned());

@@ -14,55 +14,50 @@ use gradus_core::{Body, Global, Program, Symbol, Term, TermKind, Type};
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
-/// How many functions may wait for each other before we say that specialisation does not end.
-const PENDING: usize = 64;
+/// How many functions of one text may wait for each other before we say that specialisation does not end.
+const PENDING: usize = 16;
 
 /// The flow functions of an entry.
 #[derive(Default)]
 pub(super) struct Functions {
-    table: Vec<(Key, FunctionId)>,
+    table: FxHashMap<Identity, Vec<Instance>>,
     /// Functions whose bodies are being lowered, outermost first.
-    active: Vec<FunctionId>,
+    active: Vec<(FunctionId, Identity)>,
+    /// How many of them there are of each text.
+    texts: FxHashMap<*const TermKind, usize>,
     /// Functions whose bodies are complete but for the captured variables.
     waiting: Vec<FunctionId>,
+    /// For those that are active or wait, the number of the first such function that they are known to lead to.
+    leads_to: FxHashMap<FunctionId, usize>,
     /// Functions that may take more than their arguments: which, is known when they are finished.
     capturing: FxHashSet<FunctionId>,
     /// What finished functions take besides their arguments.
     captured: FxHashMap<FunctionId, Vec<Var>>,
+    /// See [`Lowering::constants_of`].
+    pub(super) constants: FxHashMap<Global, Rc<[Global]>>,
     /// Definitions of functions that `prepare` has been through.
     pub(super) seen: FxHashSet<Global>,
 }
 
-impl Functions {
-    /// Whether few functions wait for each other, so that one more need not be refused.
-    pub(super) fn is_shallow(&self) -> bool {
-        self.active.len() < PENDING / 2
-    }
-}
-
-/// A recursive function with the functions among its arguments, all by identity.
-struct Key {
-    function: Identity,
-    args: Vec<Option<Rc<Known>>>,
-}
-
+/// Which recursive function. A local one is known by the address of its group, which its instances keep.
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum Identity {
     Global(Global),
-    Local(Rc<Group>, usize),
+    Local(*const Group, usize),
 }
 
-impl Key {
-    fn same(&self, other: &Key) -> bool {
-        self.same_function(other) && self.args.iter().zip(&other.args).all(same_arg)
-    }
+/// A recursive function with the functions among its arguments, by identity.
+struct Instance {
+    args: Vec<Option<Rc<Known>>>,
+    id: FunctionId,
+    _function: Recursive,
+}
 
-    fn same_function(&self, other: &Key) -> bool {
-        match (&self.function, &other.function) {
-            (Identity::Global(a), Identity::Global(b)) => a == b,
-            (Identity::Local(a, i), Identity::Local(b, j)) => Rc::ptr_eq(a, b) && i == j,
-            (Identity::Global(_) | Identity::Local(..), _) => false,
-        }
+impl Functions {
+    fn is_active(&self, id: FunctionId) -> bool {
+        self.active.binary_search_by_key(&id.0, |(active, _)| active.0).is_ok()
     }
 }
 
@@ -89,24 +84,28 @@ impl Lowering<'_> {
         };
         let function = match recursive {
             Recursive::Global { global, .. } => Identity::Global(global.clone()),
-            Recursive::Local { group, member } => Identity::Local(group.clone(), *member),
+            Recursive::Local { group, member } => Identity::Local(Rc::as_ptr(group), *member),
         };
-        let mut key = Key { function, args: args.iter().map(known).collect() };
+        let mut known_args: Vec<_> = args.iter().map(known).collect();
         // A function that leads back to itself with other functions than before would make ever new copies: these become closures.
-        let again = |(k, id): &&(Key, FunctionId)| self.functions.active.contains(id) && k.same_function(&key);
-        if let Some((before, _)) = self.functions.table.iter().rev().find(again) {
-            let same: Vec<bool> = before.args.iter().zip(&key.args).map(same_arg).collect();
-            if same.contains(&false) {
-                key.args.iter_mut().zip(same).filter(|(_, same)| !same).for_each(|(arg, _)| *arg = None);
+        let instances = self.functions.table.get(&function).map_or(&[][..], |instances| instances);
+        let again = |instance: &&Instance| self.functions.is_active(instance.id);
+        if let Some(before) = instances.iter().rev().find(again) {
+            for (arg, before) in known_args.iter_mut().zip(&before.args) {
+                if !same_arg((arg, before)) {
+                    *arg = None;
+                }
             }
         }
+        let same = |instance: &&Instance| instance.args.iter().zip(&known_args).all(same_arg);
+        let found = instances.iter().find(same).map(|instance| instance.id);
         let mut leaves = Vec::new();
-        for ((value, (_, ty)), known) in args.iter().zip(&parts.params).zip(&key.args) {
+        for ((value, (_, ty)), known) in args.iter().zip(&parts.params).zip(&known_args) {
             if known.is_none() {
                 leaves.extend(self.flatten(value, ty, span)?);
             }
         }
-        let constants = match &key.function {
+        let constants = match &function {
             Identity::Global(_) => self.split_constants(std::slice::from_ref(&parts.body), span)?,
             Identity::Local(..) => Default::default(),
         };
@@ -114,10 +113,9 @@ impl Lowering<'_> {
             let value = self.global(global, span)?;
             leaves.extend(self.flatten(&value, ty, span)?);
         }
-        let found = self.functions.table.iter().find(|(k, _)| k.same(&key)).map(|(_, id)| *id);
         let id = match found {
             Some(id) => id,
-            None => self.lower_function(recursive, key, parts, &args, constants, span)?,
+            None => self.lower_function(recursive, (function, known_args), parts, &args, constants, span)?,
         };
         self.b.span = span;
         let results: Vec<Var> = self.module.function(id).results.iter().map(|ty| Var::fresh("r", *ty)).collect();
@@ -129,23 +127,27 @@ impl Lowering<'_> {
     fn lower_function(
         &mut self,
         recursive: &Recursive,
-        key: Key,
+        (function, known_args): (Identity, Vec<Option<Rc<Known>>>),
         parts: &Parts,
         args: &[Value],
         constants: SplitConstants,
         span: Span,
     ) -> Lowered<FunctionId> {
         let instances = |global: &Global| {
-            let waits = |(key, id): &&(Key, FunctionId)| {
-                self.functions.active.contains(id)
-                    && matches!(&key.function, Identity::Global(g) if g != global && super::same_name(g, global))
-            };
-            self.functions.table.iter().filter(waits).count()
+            let waits = |(_, f): &&(FunctionId, Identity)| matches!(f, Identity::Global(g) if g != global && super::same_name(g, global));
+            self.functions.active.iter().filter(waits).count()
         };
-        let unbounded = matches!(&key.function, Identity::Global(g) if instances(g) > super::INSTANCES);
-        if unbounded || self.functions.active.len() > PENDING {
+        let has_others = |global: &&Global| super::is_instance(global);
+        let unbounded = match &function {
+            Identity::Global(g) => Some(g).filter(has_others).is_some_and(|g| instances(g) > super::INSTANCES),
+            Identity::Local(..) => false,
+        };
+        let text = Arc::as_ptr(&parts.body.kind);
+        let pending = self.functions.texts.entry(text).or_insert(0);
+        if unbounded || *pending > PENDING {
             return self.refuse(Reason::Unbounded, span);
         }
+        *pending += 1;
         let name = match recursive {
             Recursive::Global { global: Global::Source { name, .. }, .. } => Name::new(name),
             Recursive::Global { .. } => Name::new("f"),
@@ -153,7 +155,7 @@ impl Lowering<'_> {
         };
         let mut params = Vec::new();
         let mut env = parts.env.clone();
-        for ((value, (var, ty)), known) in args.iter().zip(&parts.params).zip(&key.args) {
+        for ((value, (var, ty)), known) in args.iter().zip(&parts.params).zip(&known_args) {
             let inner = match known {
                 Some(_) => value.clone(),
                 None => self.parameter(&var.name, ty, &mut params, span)?,
@@ -161,7 +163,7 @@ impl Lowering<'_> {
             env = env.with(var, ty, inner);
         }
         let mut inside = constants.1;
-        let own_constants = matches!(key.function, Identity::Global(_));
+        let own_constants = matches!(function, Identity::Global(_));
         for (global, ty) in &constants.0 {
             let value = self.parameter("c", ty, &mut params, span)?;
             inside.insert(global.clone(), Ok(value));
@@ -170,29 +172,36 @@ impl Lowering<'_> {
         let id = FunctionId(self.module.functions.len());
         self.module.functions.push(flow::Function { name, params, results, body: Block::unfinished(), rule: None });
         let closed = |f: &Rc<Known>| super::heap::is_closed(&Value::Function(f.clone()));
-        if !own_constants || !key.args.iter().flatten().all(closed) {
+        if !own_constants || !known_args.iter().flatten().all(closed) {
             self.functions.capturing.insert(id);
         }
-        self.functions.table.push((key, id));
-        self.functions.active.push(id);
+        let instance = Instance { args: known_args, id, _function: recursive.clone() };
+        self.functions.table.entry(function.clone()).or_default().push(instance);
+        self.functions.leads_to.insert(id, id.0);
+        self.functions.active.push((id, function));
         let inner = self.b.another();
         let outer = std::mem::replace(&mut self.b, inner);
-        let outer_constants = self.constants.clone();
-        if own_constants {
-            self.constants = inside;
-        }
+        let outer_constants = own_constants.then(|| std::mem::replace(&mut self.constants, inside));
         let applying = std::mem::take(&mut self.applying);
         let body = self.eval(&parts.body, &env).and_then(|value| {
             let results = self.flatten(&value, &parts.result, span)?;
             Ok(self.b.pop(results))
         });
         self.applying = applying;
-        self.constants = outer_constants;
+        if let Some(outer) = outer_constants {
+            self.constants = outer;
+        }
         self.b = outer;
         self.functions.active.pop();
+        if let Some(pending) = self.functions.texts.get_mut(&text) {
+            *pending -= 1;
+        }
+        if body.is_err() {
+            self.functions.leads_to.remove(&id);
+        }
         self.module.functions[id.0].body = body?;
         self.functions.waiting.push(id);
-        self.finish_functions();
+        self.finish_functions(id);
         Ok(id)
     }
 
@@ -203,20 +212,21 @@ impl Lowering<'_> {
         self.unflatten(ty, &mut vars.into_iter().map(Atom::Var), span)
     }
 
-    /// Finishes the waiting functions that do not lead to one that is still being lowered.
-    fn finish_functions(&mut self) {
-        let ready: Vec<FunctionId> = self
-            .functions
-            .waiting
-            .iter()
-            .copied()
-            .filter(|id| {
-                !self.reachable(&self.module.function(*id).body).iter().any(|f| self.functions.active.contains(f))
-            })
-            .collect();
-        if ready.is_empty() {
+    /// The body of a function is complete. If it leads to no unfinished function that was there before it, then it and those that came up in it are
+    /// finished: the components of Tarjan's algorithm.
+    fn finish_functions(&mut self, id: FunctionId) {
+        let first = self.first_unfinished(&self.module.function(id).body).map_or(id.0, |first| first.min(id.0));
+        self.functions.leads_to.insert(id, first);
+        if first < id.0 {
             return;
         }
+        let Functions { waiting, leads_to, .. } = &mut self.functions;
+        let start = waiting.iter().rposition(|w| w.0 < id.0).map_or(0, |before| before + 1);
+        let (ready, others): (Vec<_>, Vec<_>) = waiting.split_off(start).into_iter().partition(|w| leads_to[w] >= id.0);
+        waiting.extend(others);
+        ready.iter().for_each(|id| {
+            leads_to.remove(id);
+        });
         // What each takes from outside, and what those need that it calls.
         let mut captured: FxHashMap<FunctionId, Vec<Var>> = FxHashMap::default();
         let mut own: FxHashMap<FunctionId, FxHashSet<Var>> = FxHashMap::default();
@@ -261,8 +271,25 @@ impl Lowering<'_> {
             crate::simplify::block(&mut function.body, &self.module);
             self.module.functions[id.0] = function;
         }
-        self.functions.waiting.retain(|id| !ready.contains(id));
         self.functions.captured.extend(captured);
+    }
+
+    /// The number of the first unfinished function that a block leads to.
+    fn first_unfinished(&self, block: &Block) -> Option<usize> {
+        let mut seen = FxHashSet::default();
+        let mut first: Option<usize> = None;
+        let mut next = Vec::new();
+        callees(block, &mut next);
+        while let Some(id) = next.pop() {
+            if !seen.insert(id) || self.functions.captured.contains_key(&id) {
+                continue;
+            }
+            match self.functions.leads_to.get(&id) {
+                Some(number) => first = Some(first.map_or(*number, |first| first.min(*number))),
+                None => callees(&self.module.function(id).body, &mut next),
+            }
+        }
+        first
     }
 
     /// All functions that a block calls, directly or not.
@@ -280,10 +307,8 @@ impl Lowering<'_> {
 
     /// Whether a block calls a function of which it is not yet known what it takes, so that it has no derivative yet.
     pub(super) fn calls_unfinished(&self, block: &Block) -> bool {
-        let unfinished = |id: &FunctionId| {
-            let open = self.functions.active.contains(id) || self.functions.waiting.contains(id);
-            open && self.functions.capturing.contains(id)
-        };
+        let unfinished =
+            |id: &FunctionId| self.functions.leads_to.contains_key(id) && self.functions.capturing.contains(id);
         self.reachable(block).iter().any(unfinished)
     }
 

@@ -7,11 +7,11 @@ use super::{Lowered, Lowering};
 use crate::flow::ShapeId;
 use crate::flow::{self, Atom, Block, Builder, FunctionId, Name, Op, Type as Leaf, Var};
 use crate::refusal::Reason;
-use gradus_core::traverse::free_vars;
+use gradus_core::traverse::{free_vars, with_stack};
 use gradus_core::{Global, Lambda, Prim, Scheme, Term, TermKind, Type, TypeName};
 use gradus_source::Span;
-use indexmap::IndexMap;
-use rustc_hash::{FxHashMap, FxHashSet};
+use indexmap::{IndexMap, IndexSet};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,8 +34,6 @@ pub(super) struct Heap {
     closures: IndexMap<Type, Closures>,
     /// Types of functions, by their code.
     lambda_types: FxHashMap<*const Lambda, (Arc<Lambda>, Type)>,
-    /// The definitions that are no functions and that a definition needs.
-    constants: FxHashMap<Global, Rc<[Global]>>,
     /// The functions that do something with boxes.
     pub(super) on_boxes: FxHashMap<(super::structural::OnBoxes, ShapeId, Span), FunctionId>,
     /// The functions with derivative rules of their own.
@@ -282,9 +280,9 @@ impl Lowering<'_> {
     /// The definitions that terms need and that are no functions: those that must be handed over, with their types, and those that are
     /// known at compile time.
     pub(super) fn split_constants(&mut self, terms: &[Term], span: Span) -> Lowered<SplitConstants> {
-        let mut all: Vec<Global> = Vec::new();
-        for term in terms {
-            self.constants_in(term, &mut all);
+        let mut all: IndexSet<Global> = IndexSet::new();
+        for (global, span) in terms.iter().flat_map(|term| self.facts.mentioned_in(term).to_vec()).collect::<Vec<_>>() {
+            all.extend(self.constants_of(&global, span).iter().cloned());
         }
         let (mut handed, mut known) = (Vec::new(), FxHashMap::default());
         for global in all {
@@ -316,34 +314,36 @@ impl Lowering<'_> {
         Ok(self.definition(global, span)?.1)
     }
 
-    /// The definitions that are no functions and that a term needs, through whatever it calls.
-    fn constants_in(&mut self, term: &Term, found: &mut Vec<Global>) {
-        let mut globals = self.facts.mentioned_in(term).to_vec();
-        let mut seen: FxHashSet<Global> = FxHashSet::default();
-        while let Some((global, span)) = globals.pop() {
-            if !seen.insert(global.clone()) {
-                continue;
-            }
-            if self.constants.contains_key(&global) {
-                if !found.contains(&global) {
-                    found.push(global);
-                }
-                continue;
-            }
-            let instances = || seen.iter().filter(|g| super::same_name(g, &global)).count();
-            if super::is_instance(&global) && instances() > super::INSTANCES + 1 {
-                continue;
-            }
-            if let Some(known) = self.heap.constants.get(&global) {
-                globals.extend(known.iter().map(|g| (g.clone(), span)));
-                continue;
-            }
-            let Ok((body, _)) = self.definition(&global, span) else { continue };
-            let mut inside = Vec::new();
-            super::collect_globals(&body, &mut inside);
-            self.heap.constants.insert(global, inside.iter().map(|(g, _)| g.clone()).collect());
-            globals.extend(inside);
+    /// The definitions that are no functions and that a definition needs, itself or through whatever it calls. Those that lead to each other need the same;
+    /// of the others it is asked once.
+    fn constants_of(&mut self, global: &Global, span: Span) -> Rc<[Global]> {
+        if let Some(known) = self.functions.constants.get(global) {
+            return known.clone();
         }
+        let cycle = self.cycle(global);
+        let (mut found, mut members) = (IndexSet::new(), IndexSet::new());
+        let mut next = vec![(global.clone(), span)];
+        while let Some((other, span)) = next.pop() {
+            if self.constants.contains_key(&other) {
+                found.insert(other);
+                continue;
+            }
+            if other != *global && (cycle.is_none() || self.cycle(&other) != cycle) {
+                found.extend(with_stack(|| self.constants_of(&other, span)).iter().cloned());
+                continue;
+            }
+            let instances = || members.iter().filter(|g| super::same_name(g, &other)).count();
+            if members.contains(&other) || super::is_instance(&other) && instances() > super::INSTANCES {
+                continue;
+            }
+            if let Ok((body, _)) = self.definition(&other, span) {
+                next.extend(self.facts.mentioned_in(&body).iter().cloned());
+            }
+            members.insert(other);
+        }
+        let found: Rc<[Global]> = found.into_iter().collect();
+        self.functions.constants.extend(members.into_iter().map(|member| (member, found.clone())));
+        found
     }
 
     /// Applies a function that is only known when the program runs.
