@@ -203,6 +203,7 @@ impl Linker<'_> {
             fail,
             shared_sums: FxHashSet::default(),
             insides: Insides::default(),
+            frame: None,
             recursive: false,
         };
         let result = write(&mut emitter, &params);

@@ -3,7 +3,7 @@
 use super::chunks::Body;
 use super::machine::Written;
 use super::math;
-use super::pieces::Insides;
+use super::pieces::{Cut, Insides};
 use crate::cores::Plan;
 use crate::flow::*;
 use crate::place::Places;
@@ -18,6 +18,7 @@ use gradus_runtime::chunks::Shape;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Where a variable is.
@@ -161,6 +162,8 @@ pub(super) struct Emitter<'a, 'b, 'c> {
     /// Accumulators of one number that are handed to calls.
     pub(super) shared_sums: FxHashSet<Var>,
     pub(super) insides: Insides,
+    /// Of a piece: where variables wait.
+    pub(super) frame: Option<(Rc<Cut>, Value)>,
     /// Whether this is part of a function that can come to call itself.
     pub(super) recursive: bool,
 }
@@ -342,10 +345,11 @@ impl Emitter<'_, '_, '_> {
         self.b.seal_block(on);
     }
 
-    pub(super) fn held(&self, var: Var) -> Held {
-        match self.held.get(&var) {
-            Some(held) => held.clone(),
-            None => gradus_source::bug!("{} is used before it is there", var.name),
+    pub(super) fn held(&mut self, var: Var) -> Held {
+        match (self.held.get(&var), &self.frame) {
+            (Some(held), _) => held.clone(),
+            (None, Some((cut, frame))) => self.in_frame(var, &cut.clone(), *frame),
+            (None, None) => gradus_source::bug!("{} is used before it is there", var.name),
         }
     }
 
@@ -372,7 +376,7 @@ impl Emitter<'_, '_, '_> {
         }
     }
 
-    pub(super) fn array(&self, var: Var) -> Array {
+    pub(super) fn array(&mut self, var: Var) -> Array {
         match self.held(var) {
             Held::Array(array) => array,
             Held::Number(_) | Held::Sum(_) | Held::SumAt(_) => gradus_source::bug!("{} is no array", var.name),

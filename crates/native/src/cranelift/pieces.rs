@@ -9,20 +9,21 @@ use super::emit::{machine_type, machine_types, plain, Emitter, Held, Linker};
 use crate::cores::Plan;
 use crate::flow::*;
 use crate::ownership::Ownership;
-use crate::steady::Length;
+use crate::steady;
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, Signature, Value};
 use cranelift_module::{FuncId, Module as _};
 use gradus_core::traverse::with_stack;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
+use std::rc::Rc;
 
-/// Blocks of fewer statements are left alone.
+/// Blocks of fewer statements are left alone, unless they are as long as a piece and contain a block that is cut.
 const LONG: usize = 600;
 /// A piece ends when it has so many statements.
 const PIECE: usize = 300;
 
 /// A block that is cut.
-struct Cut {
+pub(super) struct Cut {
     /// The variables that wait in the frame, and where.
     places: FxHashMap<Var, i32>,
     /// Sums from around the block that are in memory: the frame has their addresses.
@@ -34,11 +35,25 @@ struct Cut {
 #[derive(Default)]
 pub(super) struct Insides {
     /// The lengths of those that contain others.
-    lengths: FxHashMap<*const Stmt, usize>,
+    lengths: FxHashMap<*const Stmt, Length>,
     /// Of those of blocks that are cut: what the blocks inside them use from outside.
     uses: FxHashMap<*const Stmt, Vec<Var>>,
     /// Whether there is a block to be cut.
     long: bool,
+}
+
+/// How many statements there are, without those that are cut off, and whether some are.
+#[derive(Clone, Copy, Default)]
+struct Length {
+    stmts: usize,
+    cut: bool,
+}
+
+impl Length {
+    /// Whether a block of this length is cut.
+    fn is_long(self, block: &Block) -> bool {
+        block.stmts.len() >= 2 && self.stmts >= if self.cut { PIECE } else { LONG }
+    }
 }
 
 impl Insides {
@@ -56,34 +71,43 @@ impl Insides {
                 with_stack(|| inside.iter().for_each(|(inner, _)| self.note_lengths(inner)));
                 let length = self.with_inside(stmt);
                 self.lengths.insert(stmt, length);
-                self.long |= inside.iter().any(|(inner, _)| self.is_long(inner));
+                self.long |= length.cut;
             }
         }
     }
 
-    fn of(&self, stmt: &Stmt) -> usize {
+    fn of(&self, stmt: &Stmt) -> Length {
         if !matches!(stmt.op, Op::If { .. } | Op::For(_) | Op::While(_)) {
-            return 1;
+            return Length { stmts: 1, cut: false };
         }
         self.lengths.get(&std::ptr::from_ref(stmt)).copied().unwrap_or_else(|| self.with_inside(stmt))
     }
 
     /// One statement, and those inside it that are not cut themselves.
-    fn with_inside(&self, stmt: &Stmt) -> usize {
-        let block = |inner: &Block| match self.all(inner) {
+    fn with_inside(&self, stmt: &Stmt) -> Length {
+        let mut all = Length { stmts: 1, cut: false };
+        for (inner, _) in stmt.op.blocks() {
+            let length = self.all(inner);
+            let cut = length.is_long(inner);
             // Calls of its pieces remain.
-            all if self.is_long(inner) => all / PIECE,
-            all => all,
-        };
-        1 + stmt.op.blocks().iter().map(|(inner, _)| block(inner)).sum::<usize>()
+            all.stmts += if cut { length.stmts / PIECE } else { length.stmts };
+            all.cut |= cut || length.cut;
+        }
+        all
     }
 
-    fn all(&self, block: &Block) -> usize {
-        block.stmts.iter().map(|stmt| with_stack(|| self.of(stmt))).sum()
+    fn all(&self, block: &Block) -> Length {
+        let mut all = Length::default();
+        for stmt in &block.stmts {
+            let Length { stmts, cut } = with_stack(|| self.of(stmt));
+            all.stmts += stmts;
+            all.cut |= cut;
+        }
+        all
     }
 
     fn is_long(&self, block: &Block) -> bool {
-        block.stmts.len() >= 2 && self.all(block) >= LONG
+        self.all(block).is_long(block)
     }
 
     /// Gives what the block uses from outside. Sets are handed on from the inside to the outside, so that they are copied for blocks that are cut only.
@@ -132,6 +156,20 @@ impl Insides {
     }
 }
 
+impl Insides {
+    /// What a statement of a block that is cut uses, at any depth, but for blocks that are cut themselves.
+    fn near(&self, stmt: &Stmt, plan: &Plan, found: &mut Vec<Var>) {
+        stmt.op.for_each_operand(&mut |a| found.extend(a.var()));
+        found.extend(estimated(stmt, plan));
+        for (inner, _) in stmt.op.blocks() {
+            found.extend(inner.results.iter().filter_map(|a| a.var()));
+            if !self.is_long(inner) {
+                with_stack(|| inner.stmts.iter().for_each(|stmt| self.near(stmt, plan, found)));
+            }
+        }
+    }
+}
+
 fn sorted(vars: &FxHashSet<Var>) -> Vec<Var> {
     let mut vars: Vec<Var> = vars.iter().copied().collect();
     vars.sort_unstable_by_key(|v| v.id);
@@ -157,30 +195,27 @@ fn estimated<'a>(stmt: &Stmt, plan: &'a Plan) -> impl Iterator<Item = Var> + 'a 
         factors.chain(chunked.rows.iter().flatten())
     });
     lengths.filter_map(|length| match length {
-        Length::Number(atom) => atom.var(),
-        Length::Of(array, _) => Some(*array),
+        steady::Length::Number(atom) => atom.var(),
+        steady::Length::Of(array, _) => Some(*array),
     })
 }
 
 /// The statements of each piece; nothing if the block is not to be cut.
-fn pieces(stmts: &[Stmt], insides: &Insides) -> Vec<Range<usize>> {
-    let lengths: Vec<usize> = stmts.iter().map(|stmt| insides.of(stmt)).collect();
-    if stmts.len() < 2 || lengths.iter().sum::<usize>() < LONG {
+fn pieces(block: &Block, insides: &Insides) -> Vec<Range<usize>> {
+    if !insides.is_long(block) {
         return Vec::new();
     }
     let mut pieces = Vec::new();
     let (mut start, mut so_far) = (0, 0);
-    for (at, own) in lengths.into_iter().enumerate() {
+    for (at, stmt) in block.stmts.iter().enumerate() {
+        let own = insides.of(stmt).stmts;
         if so_far > 0 && so_far + own > PIECE {
             pieces.push(start..at);
             (start, so_far) = (at, 0);
         }
         so_far += own;
     }
-    pieces.push(start..stmts.len());
-    if pieces.len() < 2 {
-        pieces.clear();
-    }
+    pieces.push(start..block.stmts.len());
     pieces
 }
 
@@ -216,7 +251,7 @@ impl Linker<'_> {
 impl Emitter<'_, '_, '_> {
     /// Writes the statements of a block as calls of pieces, if they are many, so that its results are held; whether they are.
     pub(super) fn in_pieces(&mut self, block: &Block, ownership: &mut Ownership) -> bool {
-        let pieces = pieces(&block.stmts, &self.insides);
+        let pieces = pieces(block, &self.insides);
         if pieces.is_empty() {
             return false;
         }
@@ -235,7 +270,7 @@ impl Emitter<'_, '_, '_> {
                     match made.get(&var) {
                         Some(there) if *there == number => {}
                         Some(_) => wait(var),
-                        None if self.held.contains_key(&var) => {
+                        None if self.is_there(var) => {
                             wait(var);
                             captured.push(var);
                         }
@@ -266,7 +301,7 @@ impl Emitter<'_, '_, '_> {
                 self.b.ins().store(plain(), value, frame, at);
             }
         }
-        let cut = Cut { places, addresses };
+        let cut = Rc::new(Cut { places, addresses });
         for piece in pieces {
             let function = self.linker.declare_piece();
             self.piece(function, &block.stmts, piece, &cut, ownership);
@@ -275,7 +310,7 @@ impl Emitter<'_, '_, '_> {
             let code = self.b.inst_results(call)[0];
             self.hand_on(code);
         }
-        for var in captured {
+        for var in captured.into_iter().filter(|v| is_sum(*v)) {
             if let Held::Sum(variable) = self.held(var) {
                 let value = self.b.ins().load(machine_type(var.ty.scalar), plain(), frame, cut.places[&var]);
                 self.b.def_var(variable, value);
@@ -287,8 +322,12 @@ impl Emitter<'_, '_, '_> {
         true
     }
 
+    fn is_there(&self, var: Var) -> bool {
+        self.held.contains_key(&var) || self.frame.as_ref().is_some_and(|(cut, _)| cut.places.contains_key(&var))
+    }
+
     /// Writes the function of a piece, and goes on with this one.
-    fn piece(&mut self, id: FuncId, stmts: &[Stmt], piece: Range<usize>, cut: &Cut, ownership: &mut Ownership) {
+    fn piece(&mut self, id: FuncId, stmts: &[Stmt], piece: Range<usize>, cut: &Rc<Cut>, ownership: &mut Ownership) {
         let signature = self.linker.piece_signature();
         let (recursive, insides) = (self.recursive, std::mem::take(&mut self.insides));
         let shared_sums = std::mem::take(&mut self.shared_sums);
@@ -303,18 +342,23 @@ impl Emitter<'_, '_, '_> {
         &mut self,
         stmts: &[Stmt],
         piece: Range<usize>,
-        cut: &Cut,
+        cut: &Rc<Cut>,
         ownership: &mut Ownership,
         params: &[Value],
     ) {
         let [thread, frame] = *params else { gradus_source::bug!("a piece has two parameters") };
         self.thread = thread;
+        self.frame = Some((cut.clone(), frame));
         let stmts_here = &stmts[piece.clone()];
         if let (true, Some(first)) = (self.recursive, stmts_here.first()) {
             self.require_stack(first.span);
         }
         for (at, stmt) in piece.zip(stmts_here) {
-            for var in self.insides.operands(stmt, self.linker.plan) {
+            // What only blocks inside use that are cut, too, goes on from the frame to theirs; but this function goes on with their sums.
+            let mut wanted = self.insides.operands(stmt, self.linker.plan);
+            wanted.retain(|v| is_sum(*v));
+            self.insides.near(stmt, self.linker.plan, &mut wanted);
+            for var in wanted {
                 if !self.held.contains_key(&var) && cut.places.contains_key(&var) {
                     self.fetch(var, cut, frame);
                 }
@@ -355,19 +399,22 @@ impl Emitter<'_, '_, '_> {
 
     /// Gets a variable from the frame.
     fn fetch(&mut self, var: Var, cut: &Cut, frame: Value) {
+        let held = self.in_frame(var, cut, frame);
+        self.held.insert(var, held);
+    }
+
+    pub(super) fn in_frame(&mut self, var: Var, cut: &Cut, frame: Value) -> Held {
         let Some(place) = cut.places.get(&var).copied() else {
-            gradus_source::bug!("{} is not in the frame", var.name)
+            gradus_source::bug!("{} is used before it is there", var.name)
         };
         if cut.addresses.contains(&var) {
-            let address = self.b.ins().load(types::I64, plain(), frame, place);
-            self.held.insert(var, Held::SumAt(address));
-            return;
+            return Held::SumAt(self.b.ins().load(types::I64, plain(), frame, place));
         }
         let mut parts = Vec::new();
         for (ty, at) in frame_types(var).into_iter().zip((place..).step_by(8)) {
             parts.push(self.b.ins().load(ty, plain(), frame, at));
         }
-        let held = match parts[..] {
+        match parts[..] {
             [value] if is_sum(var) && self.shared_sums.contains(&var) => {
                 let address = self.b.ins().iadd_imm_s(frame, i64::from(place));
                 self.b.ins().store(plain(), value, address, 0);
@@ -379,7 +426,6 @@ impl Emitter<'_, '_, '_> {
                 Held::Sum(variable)
             }
             _ => Held::of(var.ty, &parts),
-        };
-        self.held.insert(var, held);
+        }
     }
 }
