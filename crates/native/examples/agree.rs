@@ -1,10 +1,14 @@
-//! `agree [COUNT] [FIRST] [cranelift|c|all]`: sends that many random programs, from the given seed on, through the native compiler, simplified and not,
-//! and through the reference evaluator, and compares the functions and their derivatives.
+//! `agree [COUNT] [FIRST] [cranelift|c|all] [grids]`: sends that many random programs (over matrices, if `grids` is said), from the given seed on,
+//! through the native compiler, simplified and not, and through the reference evaluator, and compares the functions and their derivatives.
 
+#[path = "../tests/support/grids.rs"]
+mod grids;
 #[path = "../tests/support/random.rs"]
 mod random;
+#[path = "../tests/support/mod.rs"]
+mod support;
 
-use gradus_generate::Options;
+use gradus_generate::{Generated, Options};
 use gradus_native::Backend;
 use random::{compare, Tally, Way};
 use std::process::ExitCode;
@@ -21,15 +25,20 @@ fn main() -> ExitCode {
         Some("c") => Some(Way::ALL.into_iter().filter(|way| way.backend == Backend::C).collect()),
         Some(_) => None,
     };
-    let (Some(count), Some(first), Some(ways)) = (number(0, 1000), number(1, 0), ways) else {
-        eprintln!("usage: agree [COUNT] [FIRST] [cranelift|c|all]");
+    let generate: Option<fn(u64) -> Generated> = match arguments.get(3).map(String::as_str) {
+        None => Some(|seed| gradus_generate::generate(seed, Options::default())),
+        Some("grids") => Some(grids::generate),
+        Some(_) => None,
+    };
+    let (Some(count), Some(first), Some(ways), Some(generate)) = (number(0, 1000), number(1, 0), ways, generate) else {
+        eprintln!("usage: agree [COUNT] [FIRST] [cranelift|c|all] [grids]");
         return ExitCode::from(2);
     };
     let mut tally = Tally::default();
     let mut next = first;
     while next < first + count {
         let end = (next + TOGETHER).min(first + count);
-        let some = compare(next..end, Options::default(), &ways);
+        let some = compare(next..end, generate, &ways);
         some.differences.iter().for_each(|difference| println!("{difference}"));
         tally.add(some);
         eprintln!("{} programs, {} results, {} differences", tally.programs, tally.compared, tally.differences.len());

@@ -5,7 +5,7 @@ use crate::flow::walk::for_each_operand;
 use crate::flow::*;
 use crate::steady::Lengths;
 use gradus_core::traverse::with_stack;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(super) type Mentions = FxHashMap<Var, Vec<usize>>;
 
@@ -19,12 +19,30 @@ pub fn run(block: &mut Block) {
 /// The same for an accumulator that starts from an array which is wanted later too, and would be copied. When all derivatives have been taken: they
 /// know that an accumulator is not read.
 pub fn instead_of_copies(function: &mut Block) {
+    start_from_arrays(function, &|block, _, at, array| block.stmts[at + 1..].iter().any(|s| s.mentions(array)));
+}
+
+/// The same for some accumulators, if one loop adds to them, or one and then another, and nobody else.
+pub(super) fn in_place_of_additions(function: &mut Block, some: &FxHashSet<Var>) {
+    for _ in 0..2 {
+        start_from_arrays(function, &|block, mentions, at, _| {
+            let acc = block.stmts[at].binds[0];
+            let mut ends = mentions.get(&acc).into_iter().flatten().skip(2).take(2).map(|at| &block.stmts[*at].op);
+            some.contains(&acc) && ends.any(|op| matches!(op, Op::Freeze { .. }))
+        });
+    }
+}
+
+/// Whether to do so for the accumulator that is opened at a place and starts from an array.
+type IsWanted<'a> = &'a dyn Fn(&Block, &Mentions, usize, Var) -> bool;
+
+fn start_from_arrays(function: &mut Block, is_wanted: IsWanted<'_>) {
     let lengths = Lengths::of(function);
     start_later(function, &|block, mentions, at| {
         let Op::Open { init: Atom::Var(array) } = block.stmts[at].op else { return None };
         let is_length = |count| lengths.of_array(array.into())[..] == [lengths.number(count)];
         let adding = additions_everywhere(block, mentions, at, is_length)?;
-        block.stmts[at + 1..].iter().any(|s| s.mentions(array)).then_some((adding, Some(array)))
+        is_wanted(block, mentions, at, array).then_some((adding, Some(array)))
     });
 }
 

@@ -54,12 +54,12 @@ struct Gives {
     given: Vec<Given>,
 }
 
-struct Given {
+pub(super) struct Given {
     distance: i64,
     /// The index of the iteration that gives.
-    index: Var,
+    pub(super) index: Var,
     /// Computes what it gives, its one result.
-    block: Block,
+    pub(super) block: Block,
 }
 
 /// The first loop that adds to neighbours in the accumulator opened at `at`.
@@ -78,17 +78,39 @@ fn giving(block: &Block, at: usize, mentioned: &Mentions, module: &Module) -> Op
     None
 }
 
+/// What a loop adds to an accumulator in its own place, if that is all that it adds to it.
+pub(super) fn own_additions(l: &For, acc: Var, module: &Module) -> Option<Given> {
+    let Distances { l, ahead, distances } = Distances::of(l, acc)?;
+    (distances == [0]).then(|| given(&l, acc, &ahead, 0, None, module))
+}
+
+/// Where a loop adds to an accumulator.
+struct Distances {
+    /// The loop, with additions that speak of the index where they can.
+    l: For,
+    /// Numbers that are the index and so much more.
+    ahead: FxHashMap<Var, i64>,
+    distances: Vec<i64>,
+}
+
+impl Distances {
+    fn of(l: &For, acc: Var) -> Option<Distances> {
+        if !l.carried.is_empty() {
+            return None;
+        }
+        let mut l = l.clone();
+        write_index(&mut l.body, l.index, None);
+        let mut ahead: FxHashMap<Var, i64> = [(l.index, 0)].into_iter().collect();
+        let mut distances = Vec::new();
+        find_distances(&l.body, acc, &mut ahead, &mut distances)?;
+        Some(Distances { l, ahead, distances })
+    }
+}
+
 /// What a loop gives to neighbours, if it is cheap.
 fn gives(l: &For, acc: Var, module: &Module) -> Option<Gives> {
-    if !l.carried.is_empty() {
-        return None;
-    }
-    let mut l = l.clone();
-    write_index(&mut l.body, l.index, None);
+    let Distances { l, ahead, distances } = Distances::of(l, acc)?;
     let l = &l;
-    let mut ahead: FxHashMap<Var, i64> = [(l.index, 0)].into_iter().collect();
-    let mut distances = Vec::new();
-    find_distances(&l.body, acc, &mut ahead, &mut distances)?;
     // At its own place only, a loop adds in lanes as it is.
     if distances.iter().all(|distance| *distance == 0) {
         return None;
@@ -304,7 +326,7 @@ fn rename_accumulator(stmt: &mut Stmt, from: Var, to: Var) {
     })
 }
 
-fn without_additions(block: &mut Block, acc: Var) {
+pub(super) fn without_additions(block: &mut Block, acc: Var) {
     with_stack(|| {
         block.stmts.retain(|stmt| !matches!(&stmt.op, Op::Add { acc: to, .. } if *to == acc));
         for stmt in &mut block.stmts {

@@ -2,6 +2,7 @@
 //! accumulators, which is what accumulators are for.
 
 mod accumulators;
+mod at_once;
 mod branches;
 mod collect;
 mod dead;
@@ -45,6 +46,9 @@ pub fn module(module: &mut Module) {
         if gathers::run(&mut body, module) {
             block(&mut body, module);
             if recompute::run(&mut body, module) {
+                block(&mut body, module);
+            }
+            if at_once::run(&mut body, module) {
                 block(&mut body, module);
             }
             collect::instead_of_copies(&mut body);

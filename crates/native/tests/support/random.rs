@@ -5,7 +5,7 @@
 use gradus_core::build::At;
 use gradus_core::{Body, Def, DeriveOp, Global, Program, Rules, Scheme, Term, TermKind, Type, Var};
 use gradus_derive::{Linker, Settings};
-use gradus_generate::{generate, Generated, Options, Point};
+use gradus_generate::{Generated, Point};
 use gradus_native::flow::{check, FunctionId, Module};
 use gradus_native::{Backend, Data, Entry, Executable, Layout};
 use gradus_reference::{Data as Known, Machine};
@@ -208,14 +208,14 @@ struct Case {
     result: Type,
 }
 
-/// Compares all programs of some seeds, compiled together on each way. What panics is a difference too.
-pub fn compare(seeds: Range<u64>, options: Options, ways: &[Way]) -> Tally {
+/// Compares the programs that `generate` makes of some seeds, compiled together on each way. What panics is a difference too.
+pub fn compare(seeds: Range<u64>, generate: fn(u64) -> Generated, ways: &[Way]) -> Tally {
     let mut tally = Tally { programs: seeds.end - seeds.start, ..Tally::default() };
     let mut modules = [Module::default(), Module::default()];
     let mut entries: [Vec<FunctionId>; 2] = Default::default();
     let mut cases = Vec::new();
     for seed in seeds {
-        let generated = generate(seed, options);
+        let generated = generate(seed);
         let (program, names) = functions(&generated);
         let asked: Vec<Entry> =
             names.iter().map(|(name, ty)| Entry { name: (*name).into(), term: global(name), ty: ty.clone() }).collect();
