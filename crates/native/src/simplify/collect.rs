@@ -5,6 +5,7 @@ use crate::flow::walk::for_each_operand;
 use crate::flow::*;
 use crate::steady::Lengths;
 use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(super) type Mentions = FxHashMap<Var, Vec<usize>>;
@@ -172,5 +173,75 @@ fn start_after(block: &mut Block, mentions: &Mentions, open: usize, adding: usiz
             opened.op = Op::Open { init: collected.into() };
             Some(opened)
         }
+    }
+}
+
+/// The same for matrices of zeros, which one loop adds to: it collects rows, which a loop inside of it collects. When all derivatives have been taken.
+/// Says whether there was one.
+pub fn rows(block: &mut Block) -> bool {
+    with_stack(|| {
+        let mut changed = super::inside(block, rows);
+        let mentions = mentions(block);
+        if mentions.is_empty() {
+            return changed;
+        }
+        for open in 0..block.stmts.len() {
+            if let Some((adding, inner)) = additions_to_rows(block, &mentions, open) {
+                collect_rows(block, &mentions, open, adding, inner);
+                changed = true;
+            }
+        }
+        changed
+    })
+}
+
+/// The loop that alone adds to the matrix of zeros opened at `open`, once in each place, and which of its statements does so for a row.
+fn additions_to_rows(block: &Block, mentions: &Mentions, open: usize) -> Option<(usize, usize)> {
+    let Stmt { binds, op: Op::Open { init: Atom::Var(zeros) }, .. } = &block.stmts[open] else { return None };
+    let Op::Fill { dims, .. } = &block.stmts[*mentions.get(zeros)?.first()?].op else { return None };
+    let (acc, &[rows, columns]) = (binds[0], &dims[..]) else { return None };
+    let [_, adding, taken] = mentions.get(&acc)?[..] else { return None };
+    let (Op::For(l), Op::Freeze { .. }) = (&block.stmts[adding].op, &block.stmts[taken].op) else { return None };
+    let inner = l.body.stmts.iter().position(|s| s.mentions(acc))?;
+    let Op::For(row) = &l.body.stmts[inner].op else { return None };
+    let place = [l.index.into(), row.index.into()];
+    let own = |s: &Stmt| matches!(&s.op, Op::Add { index, .. } if adds_to(s, acc) && index[..] == place);
+    let mut uses = 0;
+    for_each_operand(&l.body, &mut |a| uses += usize::from(a == acc.into()));
+    let once = uses == 1 && row.body.stmts.iter().any(own) && l.carried.is_empty() && row.carried.is_empty();
+    let before = block.stmts[..adding].iter().chain(&l.body.stmts[..inner]);
+    let whole = l.count == rows && (row.count == columns || is_checked(before, row.count, columns));
+    (once && whole).then_some((adding, inner))
+}
+
+/// Whether statements make sure that two numbers are the same.
+fn is_checked<'a>(stmts: impl Iterator<Item = &'a Stmt>, a: Atom, b: Atom) -> bool {
+    let mut equal = Vec::new();
+    for stmt in stmts {
+        match &stmt.op {
+            Op::Scalar { prim: Prim::Equal, args } if args[..] == [a, b] || args[..] == [b, a] => {
+                equal.push(Atom::Var(stmt.binds[0]));
+            }
+            Op::Check { cond, .. } if equal.contains(cond) => return true,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Makes the loop collect the rows of what it adds.
+fn collect_rows(block: &mut Block, mentions: &Mentions, open: usize, adding: usize, inner: usize) {
+    let acc = block.stmts[open].binds[0];
+    let (row, matrix) = (Var::fresh(acc.name, Type::REAL.in_array()), Var::fresh(acc.name, acc.ty.frozen()));
+    let Stmt { binds, op: Op::For(l), .. } = &mut block.stmts[adding] else { return };
+    let Stmt { binds: made, op: Op::For(one), .. } = &mut l.body.stmts[inner] else { return };
+    let Some(at) = one.body.stmts.iter().position(|s| adds_to(s, acc)) else { return };
+    let Op::Add { value, .. } = one.body.stmts.remove(at).op else { return };
+    one.body.results.push(value);
+    made.push(row);
+    l.body.results.push(row.into());
+    binds.push(matrix);
+    if let Some(taken) = mentions.get(&acc).and_then(|places| places.get(2)) {
+        block.stmts[*taken].op = Op::Copy { value: matrix.into() };
     }
 }

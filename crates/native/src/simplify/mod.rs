@@ -54,12 +54,14 @@ pub fn module(module: &mut Module) {
             collect::instead_of_copies(&mut body);
             module.functions[id].body = body;
         }
-        if products::run(&mut module.functions[id].body) {
-            let mut body = module.functions[id].body.clone();
+        let body = &mut module.functions[id].body;
+        let has_products = products::run(body);
+        together::run(body);
+        if collect::rows(body) || has_products {
+            let mut body = body.clone();
             dead::run(&mut body, module);
             module.functions[id].body = body;
         }
-        together::run(&mut module.functions[id].body);
         rows::run(&mut module.functions[id].body);
     }
     crate::tape::run(module);
