@@ -314,6 +314,26 @@ fn loops_that_are_joined_fail_where_the_first_stood() {
 }
 
 #[test]
+fn loops_with_sums_of_their_own_are_joined_like_others() {
+    let text = "let f (b : real[]) (n : int) : real =\n\
+                \x20 let t = sum (build n (fun j -> square (ifold 9 (fun k s -> s + b.(j + k)) 0.0))) in\n\
+                \x20 let u = sum (build n (fun j -> 3.0 * ifold 9 (fun k s -> s + b.(j + k)) 0.0)) in\n\
+                \x20 t + 10.0 * u";
+    let program = program("test.gr", text, Path::new("."));
+    let (module, _, _) = lower(&program, &[entry(&program, "f")]).expect("is compiled");
+    assert_eq!(Plan::new(&module, LITTLE).loops(), 1);
+    for native in natives(text, &["f"], LITTLE) {
+        let call = |b: usize| native.call_within(0, &[Leaf::reals(vec![2.0; b]), Leaf::Int(100)], &on(2));
+        assert_eq!(reals(&call(108).expect("runs")), [32400.0 + 54000.0]);
+        let first = text.find("b.(j + k)").expect("is there");
+        match call(107) {
+            Err(RunError::Failed(site)) => assert_eq!(site.span.start as usize, first),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn loops_that_do_the_same_fail_where_they_stand() {
     let text = "let f (a : real[]) (b : real[]) (n : int) : real =\n\
                 \x20 let s = sum (build n (fun i -> 3.0 * a.(i))) in\n\

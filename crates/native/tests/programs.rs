@@ -1,4 +1,4 @@
-//! Programs from source text: what is refused and where, failures with their places, deep recursion, long loops.
+//! Programs from source text: what is refused and where, failures with their places, deep recursion, long loops, what gradients are made of.
 
 mod support;
 
@@ -50,6 +50,23 @@ fn failures_have_their_place() {
         );
         let wrong = native.call(2, &[Leaf::Real(1.0), Leaf::Int(0)]);
         assert!(matches!(wrong, Err(RunError::Arguments { .. })));
+    }
+}
+
+#[test]
+fn gradients_are_collected_not_added_up() {
+    let text = "let neighbours (x : real[]) : real =\n\
+                \x20 let times (y : real[]) = build (length x) (fun i -> if i = 0 then y.(0) else x.(i) * y.(i - 1)) in\n\
+                \x20 sum (times (times (times x)))\n\
+                let vector (x : real[]) : real[] = grad neighbours x\n\
+                let matrix (w : real[][]) (x : real[]) : real * real[][] =\n\
+                \x20 value_and_grad (fun w -> sum (map square (matvec w x))) w";
+    let (program, entries) = entries(text, &["vector", "matrix"]);
+    for (entry, sums) in entries.into_iter().zip([0, 2]) {
+        let (module, _, _) = gradus_native::lower(&program, &[entry]).expect("is compiled");
+        let text = gradus_native::flow::print::module(&module);
+        // No zeros to add to, and no sums but of the squares and of a row.
+        assert_eq!((text.matches("fill").count(), text.matches("accumulate").count()), (0, sums), "{text}");
     }
 }
 

@@ -71,12 +71,12 @@ fn text(rng: &mut Rng) -> String {
     text += "  let n = length v in\n  let m = length a.(0) in\n";
     for _ in 0..1 + writer.rng.below(4) {
         let kind = *writer.rng.pick(&[Real, Column, Row, Grid, Square]);
-        let bound = writer.term(kind, 4);
+        let bound = writer.term(kind, 3);
         let name = writer.fresh("x");
         text += &format!("  let {name} = {bound} in\n");
         writer.scope.push((name, kind));
     }
-    text + "  " + &writer.term(Real, 4) + "\n"
+    text + "  " + &writer.term(Real, 3) + "\n"
 }
 
 impl Writer {
