@@ -37,6 +37,10 @@ fn put_together(block: &mut Block, module: &Module, done: &mut FxHashSet<Var>) {
         for inner in block.stmts.iter_mut().flat_map(|stmt| stmt.op.blocks_mut()) {
             put_together(inner, module, done);
         }
+        // Where there are no loops, nothing is looked for: blocks may be deep inside each other.
+        if block.stmts.iter().filter(|stmt| matches!(stmt.op, Op::For(_))).count() < 2 {
+            return;
+        }
         let mut new: FxHashMap<usize, Vec<Stmt>> = FxHashMap::default();
         for (acc, places) in accumulators(block) {
             for group in groups(block, acc, &places, module) {
@@ -57,7 +61,8 @@ fn put_together(block: &mut Block, module: &Module, done: &mut FxHashSet<Var>) {
 
 /// The accumulators that are arrays of numbers, with the statements that mention them, in order.
 fn accumulators(block: &Block) -> Vec<(Var, Vec<usize>)> {
-    let (mut found, mut places): (Vec<(Var, Vec<usize>)>, FxHashMap<Var, usize>) = Default::default();
+    let mut found: Vec<(Var, Vec<usize>)> = Vec::new();
+    let mut places: FxHashMap<Var, usize> = FxHashMap::default();
     for (at, stmt) in block.stmts.iter().enumerate() {
         let mut note = |atom: Atom| {
             let Some(acc) = atom.var().filter(|v| v.ty.accumulator && v.ty.rank == 1 && v.ty.is_real()) else { return };
