@@ -117,12 +117,16 @@ fn by_default_the_evaluator_does_what_is_not_compiled() {
     folder.run(&["eval", "grad (fun x -> x ^ 3) 2.0", "--ad", "forward"]).exits(0).prints("12.0\n");
     let certified = folder.run(&["grad", "mixed.gr", "(fun x -> x * 2.0)", "--at", "2", "--certify"]).exits(0).out();
     assert!(certified.contains("\"mode\":\"monadic\""), "{certified}");
-    // What is too much to be compiled, and what has nothing to compute, for compiled code.
-    let doubled: String = (1..30).map(|i| format!("let f{i} x = f{} (f{} x)\n", i - 1, i - 1)).collect();
-    let large = format!("let f0 x = x + 0.5 * x\n{doubled}let f b x = if b then f29 x else x\n");
-    let folder = folder.with("large.gr", large);
+    // What is too much to be compiled, since functions of functions are written out, and what has nothing to compute, for compiled code.
+    let doubled: String = (1..30).map(|i| format!("let f{i} g x = f{} g (f{} g x)\n", i - 1, i - 1)).collect();
+    let last = "let most (x : real) = f29 (fun y -> y + 0.5 * y) x\nlet f b x = if b then most x else x\n";
+    let folder = folder.with("large.gr", format!("let f0 g x = g x\n{doubled}{last}"));
     folder.run(&["call", "large.gr", "f", "--arg", "false", "--arg", "2"]).exits(0).prints("2.0\n");
-    folder.run(&["call", "large.gr", "f29", "--arg", "2", "--backend", "native"]).exits(1).says("E0801");
+    folder.run(&["call", "large.gr", "most", "--arg", "2", "--backend", "native"]).exits(1).says("E0801");
+    // Others are called, however much they would be.
+    let doubled: String = (1..=20).map(|i| format!("let f{i} x = f{} (f{} x)\n", i - 1, i - 1)).collect();
+    let folder = folder.with("called.gr", format!("let f0 x = x + 1.0\n{doubled}"));
+    folder.run(&["call", "called.gr", "f20", "--arg", "2", "--backend", "native"]).exits(0).prints("1048578.0\n");
     folder.run(&["eval", "iterate (fun x -> Inl x) 1", "--max-steps", "1e4"]).exits(1).says("E0611");
 }
 

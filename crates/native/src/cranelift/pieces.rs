@@ -154,9 +154,7 @@ impl Insides {
         stmt.op.for_each_operand(&mut |a| found.extend(a.var()));
         found
     }
-}
 
-impl Insides {
     /// What a statement of a block that is cut uses, at any depth, but for blocks that are cut themselves.
     fn near(&self, stmt: &Stmt, plan: &Plan, found: &mut Vec<Var>) {
         stmt.op.for_each_operand(&mut |a| found.extend(a.var()));
