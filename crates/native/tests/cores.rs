@@ -292,25 +292,32 @@ fn the_first_failure_counts() {
     }
 }
 
+/// A function of an array and a count becomes one loop, gives a result for 100 iterations over so many twos, and with one fewer fails where `place` stands
+/// first.
+fn is_one_loop(text: &str, twos: usize, result: f64, place: &str) {
+    let program = program("test.gr", text, Path::new("."));
+    let (module, _, _) = lower(&program, &[entry(&program, "f")]).expect("is compiled");
+    assert_eq!(Plan::new(&module, LITTLE).loops(), 1);
+    let first = text.find(place).expect("is there");
+    for native in natives(text, &["f"], LITTLE) {
+        let call = |b: usize| native.call_within(0, &[Leaf::reals(vec![2.0; b]), Leaf::Int(100)], &on(2));
+        assert_eq!(reals(&call(twos).expect("runs")), [result]);
+        match call(twos - 1) {
+            Err(RunError::Failed(site)) => {
+                assert_eq!(site.span.start as usize..site.span.end as usize, first..first + place.len())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 #[test]
 fn loops_that_are_joined_fail_where_the_first_stood() {
     let text = "let f (b : real[]) (n : int) : real =\n\
                 \x20 let t = sum (build n (fun j -> 3.0 * b.(j))) in\n\
                 \x20 let u = sum (build n (fun k -> 4.0 * b.(k))) in\n\
                 \x20 t + 10.0 * u";
-    let program = program("test.gr", text, Path::new("."));
-    let (module, _, _) = lower(&program, &[entry(&program, "f")]).expect("is compiled");
-    assert_eq!(Plan::new(&module, LITTLE).loops(), 1);
-    for native in natives(text, &["f"], LITTLE) {
-        let call = |b: usize| native.call_within(0, &[Leaf::reals(vec![2.0; b]), Leaf::Int(100)], &on(2));
-        assert_eq!(reals(&call(100).expect("runs")), [600.0 + 8000.0]);
-        match call(99) {
-            Err(RunError::Failed(site)) => {
-                assert_eq!(&text[site.span.start as usize..site.span.end as usize], "b.(j)")
-            }
-            other => panic!("{other:?}"),
-        }
-    }
+    is_one_loop(text, 100, 600.0 + 8000.0, "b.(j)");
 }
 
 #[test]
@@ -319,18 +326,7 @@ fn loops_with_sums_of_their_own_are_joined_like_others() {
                 \x20 let t = sum (build n (fun j -> square (ifold 9 (fun k s -> s + b.(j + k)) 0.0))) in\n\
                 \x20 let u = sum (build n (fun j -> 3.0 * ifold 9 (fun k s -> s + b.(j + k)) 0.0)) in\n\
                 \x20 t + 10.0 * u";
-    let program = program("test.gr", text, Path::new("."));
-    let (module, _, _) = lower(&program, &[entry(&program, "f")]).expect("is compiled");
-    assert_eq!(Plan::new(&module, LITTLE).loops(), 1);
-    for native in natives(text, &["f"], LITTLE) {
-        let call = |b: usize| native.call_within(0, &[Leaf::reals(vec![2.0; b]), Leaf::Int(100)], &on(2));
-        assert_eq!(reals(&call(108).expect("runs")), [32400.0 + 54000.0]);
-        let first = text.find("b.(j + k)").expect("is there");
-        match call(107) {
-            Err(RunError::Failed(site)) => assert_eq!(site.span.start as usize, first),
-            other => panic!("{other:?}"),
-        }
-    }
+    is_one_loop(text, 108, 32400.0 + 54000.0, "b.(j + k)");
 }
 
 #[test]
