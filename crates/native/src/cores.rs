@@ -32,6 +32,8 @@ pub const LEAST_WORK: f64 = 65536.0;
 const UNKNOWN: f64 = 16.0;
 /// What a call of a function costs that may come to call itself.
 const RECURSION: f64 = 1000.0;
+/// Iterations of a loop in vector lanes cost so much of what they would cost alone: between the two lanes of Cranelift and the four to eight of C.
+const IN_LANES: f64 = 1.0 / 3.0;
 /// A body of so many statements is small.
 const SMALL: usize = 24;
 /// An estimate has so many terms.
@@ -256,7 +258,7 @@ impl Planner<'_> {
             }
             rows.push(row);
         }
-        let work = self.work(&l.body, &lengths, &known);
+        let work = self.work_of_loop(l, &lengths, &known);
         if let [(cost, factors)] = &work[..] {
             let constant = |length: &Length| match length {
                 Length::Number(Atom::Int(n)) => Some(*n as f64),
@@ -320,7 +322,7 @@ impl Planner<'_> {
                     }
                     Op::For(l) => {
                         let count = lengths.number(l.count);
-                        for (cost, mut factors) in self.work(&l.body, lengths, known) {
+                        for (cost, mut factors) in self.work_of_loop(l, lengths, known) {
                             if known(&count) {
                                 factors.push(count);
                                 add(&mut terms, (cost, factors));
@@ -341,6 +343,15 @@ impl Planner<'_> {
             }
             terms
         })
+    }
+
+    /// What an iteration of a loop costs.
+    fn work_of_loop(&mut self, l: &For, lengths: &Lengths, known: &dyn Fn(&Length) -> bool) -> Vec<Term> {
+        let mut terms = self.work(&l.body, lengths, known);
+        if l.carried.is_empty() && l.body.stmts.iter().all(runs_in_lanes) {
+            terms.iter_mut().for_each(|(cost, _)| *cost *= IN_LANES);
+        }
+        terms
     }
 
     fn function(&mut self, id: FunctionId) -> f64 {
@@ -376,6 +387,19 @@ pub fn joins(l: &For) -> Option<Vec<Join>> {
     };
     let joins: Option<Vec<Join>> = l.carried.iter().zip(&l.body.results).map(join).collect();
     joins.filter(|joins| joins.len() <= chunks::MOST_JOINS)
+}
+
+/// Whether a loop of such statements runs in lanes, as far as it matters for an estimate.
+fn runs_in_lanes(stmt: &Stmt) -> bool {
+    let is_simple = matches!(
+        stmt.op,
+        Op::Scalar { .. } | Op::Select { .. } | Op::Copy { .. } | Op::Stop { .. } | Op::Dim { .. } | Op::Check { .. }
+    );
+    match &stmt.op {
+        Op::Get { .. } => stmt.binds.iter().all(|v| !v.ty.is_array()),
+        Op::Add { value, .. } => !value.ty().is_array(),
+        _ => is_simple,
+    }
 }
 
 /// How many statements there are in a block, at any depth.
