@@ -1,16 +1,25 @@
 //! Partial derivatives of primitives, written as flow from the formulas of the primitive table.
 
-use crate::flow::{Atom, Builder, Type};
+use crate::flow::{walk, Atom, Builder, Type, Var};
 use gradus_core::build::At;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Literal, Prim, Term, TermKind};
 use rustc_hash::FxHashMap;
 
-/// The partial derivative of a primitive in argument `i` at the arguments; `None` if it has none.
-pub fn partial(b: &mut Builder, prim: Prim, args: &[Atom], i: usize) -> Option<Atom> {
-    if let Some(slope) = by_reciprocal(b, prim, args, i) {
+/// A primitive, the arguments that it was given, and its value there, which its derivatives may use.
+#[derive(Clone, Copy)]
+pub struct Applied<'a> {
+    pub prim: Prim,
+    pub args: &'a [Atom],
+    pub value: Atom,
+}
+
+/// The partial derivative of a primitive in argument `i`; `None` if it has none.
+pub fn partial(b: &mut Builder, applied: Applied<'_>, i: usize) -> Option<Atom> {
+    if let Some(slope) = by_reciprocal(b, applied, i) {
         return Some(slope);
     }
+    let Applied { prim, args, .. } = applied;
     let at = At(b.span);
     let mut vars = FxHashMap::default();
     let terms: Vec<Term> = args
@@ -28,23 +37,29 @@ pub fn partial(b: &mut Builder, prim: Prim, args: &[Atom], i: usize) -> Option<A
         })
         .collect();
     let term = prim.info().partials?(at, &terms).into_iter().nth(i).flatten()?;
-    Some(formula(b, &term, &vars))
+    Some(formula(b, &term, &vars, applied))
+}
+
+/// Whether the value of a primitive of one argument is all that its derivative is computed from, as for `exp`.
+pub fn is_from_value(prim: Prim) -> bool {
+    let [x, value] = [(); 2].map(|_| Atom::Var(Var::fresh("x", Type::REAL)));
+    let mut b = Builder::new();
+    let slope = partial(&mut b, Applied { prim, args: &[x], value }, 0);
+    slope.is_some() && x.var().is_some_and(|x| !walk::mentions(&b.pop(Vec::from_iter(slope)), x))
 }
 
 /// The partial derivatives of a quotient and a root, written so that a divisor is divided by once, however often one differentiates: the rest are
 /// products with its reciprocal, which a later pass finds to be the same.
-fn by_reciprocal(b: &mut Builder, prim: Prim, args: &[Atom], i: usize) -> Option<Atom> {
-    match (prim, args, i) {
+fn by_reciprocal(b: &mut Builder, applied: Applied<'_>, i: usize) -> Option<Atom> {
+    match (applied.prim, applied.args, i) {
         (Prim::DivReal, [_, divisor], 0) => Some(b.scalar(Prim::DivReal, &[Atom::Real(1.0), *divisor])),
         (Prim::DivReal, [_, divisor], 1) => {
             let reciprocal = b.scalar(Prim::DivReal, &[Atom::Real(1.0), *divisor]);
-            let quotient = b.scalar(Prim::DivReal, args);
-            let slope = b.mul(quotient, reciprocal);
+            let slope = b.mul(applied.value, reciprocal);
             Some(b.scalar(Prim::NegReal, &[slope]))
         }
         (Prim::Sqrt, [_], 0) => {
-            let root = b.scalar(Prim::Sqrt, args);
-            let reciprocal = b.scalar(Prim::DivReal, &[Atom::Real(1.0), root]);
+            let reciprocal = b.scalar(Prim::DivReal, &[Atom::Real(1.0), applied.value]);
             Some(b.mul(Atom::Real(0.5), reciprocal))
         }
         _ => None,
@@ -53,7 +68,7 @@ fn by_reciprocal(b: &mut Builder, prim: Prim, args: &[Atom], i: usize) -> Option
 
 /// A formula on numbers as flow. Where it branches, only the side taken is computed: the other may be no number, and its own
 /// derivative would spoil the result.
-fn formula(b: &mut Builder, term: &Term, vars: &FxHashMap<gradus_core::Var, Atom>) -> Atom {
+fn formula(b: &mut Builder, term: &Term, vars: &FxHashMap<gradus_core::Var, Atom>, applied: Applied<'_>) -> Atom {
     with_stack(|| match &*term.kind {
         TermKind::Var(v, _) => match vars.get(v) {
             Some(atom) => *atom,
@@ -63,18 +78,21 @@ fn formula(b: &mut Builder, term: &Term, vars: &FxHashMap<gradus_core::Var, Atom
         TermKind::Literal(Literal::Int(k)) => Atom::Int(*k),
         TermKind::Literal(Literal::Bool(x)) => Atom::Bool(*x),
         TermKind::Prim { prim, args, .. } => {
-            let args: Vec<Atom> = args.iter().map(|t| formula(b, t, vars)).collect();
+            let args: Vec<Atom> = args.iter().map(|t| formula(b, t, vars, applied)).collect();
+            if *prim == applied.prim && args == applied.args {
+                return applied.value;
+            }
             b.scalar(*prim, &args)
         }
-        TermKind::If { condition, then, otherwise } => match formula(b, condition, vars) {
-            Atom::Bool(true) => formula(b, then, vars),
-            Atom::Bool(false) => formula(b, otherwise, vars),
+        TermKind::If { condition, then, otherwise } => match formula(b, condition, vars, applied) {
+            Atom::Bool(true) => formula(b, then, vars, applied),
+            Atom::Bool(false) => formula(b, otherwise, vars, applied),
             cond => {
                 b.push();
-                let result = formula(b, then, vars);
+                let result = formula(b, then, vars, applied);
                 let then = b.pop(vec![result]);
                 b.push();
-                let result = formula(b, otherwise, vars);
+                let result = formula(b, otherwise, vars, applied);
                 let otherwise = b.pop(vec![result]);
                 match (&then.stmts[..], &otherwise.stmts[..]) {
                     ([], []) => b.select(cond, then.results[0], otherwise.results[0]),

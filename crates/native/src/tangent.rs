@@ -5,7 +5,7 @@
 
 use crate::flow::walk::Renaming;
 use crate::flow::*;
-use crate::partials::{partial, times};
+use crate::partials::{partial, times, Applied};
 use gradus_core::traverse::with_stack;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -183,9 +183,10 @@ impl<'a> Push<'a> {
         match (op, y) {
             (Op::Scalar { prim, args }, Some(y)) => {
                 let mut sums: Option<Vec<Atom>> = None;
+                let applied = Applied { prim: *prim, args, value: y.into() };
                 for (i, arg) in args.iter().enumerate() {
                     let Some(arg_tans) = self.tangents_of(*arg) else { continue };
-                    let Some(slope) = partial(self.b, *prim, args, i) else { continue };
+                    let Some(slope) = partial(self.b, applied, i) else { continue };
                     let terms = arg_tans.into_iter().map(|tan| times(self.b, slope, tan));
                     let terms: Vec<Atom> = terms.collect();
                     sums = Some(match sums {

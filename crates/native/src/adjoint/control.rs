@@ -38,6 +38,8 @@ impl Sweep<'_> {
                 if let (Op::For(l), true) = (&mut stmt.op, wanted) {
                     // A loop that only adds to something may not be run at all on the way there.
                     if !stmt.binds.is_empty() {
+                        let arrays = stmt.binds[l.carried.len()..].iter().map(|all| (*all, Vec::new()));
+                        self.note_collected(l, &arrays.collect::<Vec<_>>());
                         keeping = self.keep_sums(l);
                     }
                     if !l.carried.is_empty() {

@@ -18,18 +18,13 @@ impl Emitted {
         let params = params.iter().copied().filter(|v| !given.contains(v));
         let mut bound: FxHashSet<Var> = params.filter(|v| !v.ty.accumulator).collect();
         bound.extend(stmts.iter().flat_map(|s| s.binds.iter().copied()).filter(|v| !v.ty.accumulator));
-        let is_cheap = |stmt: &&Stmt| match &stmt.op {
-            Op::Scalar { prim, .. } => {
-                !matches!(
-                    prim.info().eval,
-                    gradus_core::prim::Eval::Real(_) if !matches!(prim, Prim::NegReal | Prim::Abs | Prim::Sqrt)
-                ) && !matches!(prim, Prim::PowReal | Prim::Polygamma | Prim::Atan2)
-            }
+        let is_cheap_again = |stmt: &&Stmt| match &stmt.op {
+            Op::Scalar { prim, .. } => is_cheap(*prim),
             Op::Select { .. } | Op::Dim { .. } | Op::Tag { .. } | Op::Copy { .. } => true,
             Op::Get { array, .. } => given.contains(array) && stmt.binds.iter().all(|v| !v.ty.is_counted()),
             _ => false,
         };
-        Emitted { bound, cheap: stmts.iter().filter(is_cheap).cloned().collect(), repeated, given: given.clone() }
+        Emitted { bound, cheap: stmts.iter().filter(is_cheap_again).cloned().collect(), repeated, given: given.clone() }
     }
 
     /// The variables to keep, and statements that compute the others from these.
@@ -86,4 +81,12 @@ impl Emitted {
         again.reverse();
         again
     }
+}
+
+/// Whether it pays to compute a primitive again rather than to keep its value: not for elementary functions.
+pub(super) fn is_cheap(prim: Prim) -> bool {
+    !matches!(
+        prim.info().eval,
+        gradus_core::prim::Eval::Real(_) if !matches!(prim, Prim::NegReal | Prim::Abs | Prim::Sqrt)
+    ) && !matches!(prim, Prim::PowReal | Prim::Polygamma | Prim::Atan2)
 }

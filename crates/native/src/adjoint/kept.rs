@@ -1,21 +1,24 @@
-//! Sums that a loop adds up in loops inside, such as the products of a row and a vector, are kept for the way back if their values matter
-//! there: to read one is cheaper than to add it up again.
+//! What a loop has computed at some cost is kept for the way back, where to read it is cheaper than to compute it again.
 //!
-//! The forward sweep writes them into an array with an axis for each loop around the sum. Whether it does is decided when the program runs, by what the array
-//! would take and how long the sums are; where it does not, the way back adds up again.
+//! - Elementary functions whose values the loop collects are in an array already.
+//! - Sums that it adds up in loops inside, such as the products of a row and a vector, are kept if their values matter on the way back. The forward sweep
+//!   writes them into an array with an axis for each loop around the sum. Whether it does is decided when the program runs, by what the array would take
+//!   and how long the sums are; where it does not, the way back adds up again.
 
 use super::control::outer_accumulators;
+use super::emitted::is_cheap;
 use super::*;
+use crate::partials::is_from_value;
 use gradus_core::traverse::with_stack;
 
 /// More numbers than this are not kept, and sums of fewer terms than that are not worth it.
 const MOST: f64 = (1 << 24) as f64;
 const LEAST: i64 = 8;
 
-/// Where a sum is found on the way back.
+/// Where a number is found on the way back.
 #[derive(Clone)]
 pub(super) struct Kept {
-    /// Whether it is there.
+    /// Whether it is there; always, if the program itself collects it.
     cond: Atom,
     all: Atom,
     index: Vec<Atom>,
@@ -40,6 +43,26 @@ pub(super) struct Keeping {
 }
 
 impl Sweep<'_> {
+    /// Notes the elementary functions whose values a loop collects in arrays, and those of loops inside that make rows of them. `arrays` are those of `l`,
+    /// each with the place that the whole loop has in it.
+    pub(super) fn note_collected(&mut self, l: &For, arrays: &[(Var, Vec<Atom>)]) {
+        with_stack(|| {
+            for (result, (all, place)) in l.body.results[l.carried.len()..].iter().zip(arrays) {
+                let Some(made) = result.var().and_then(|y| l.body.stmts.iter().find(|s| s.binds.contains(&y))) else {
+                    continue;
+                };
+                let index = [&place[..], &[l.index.into()]].concat();
+                match (&made.op, &made.binds[..]) {
+                    (Op::Scalar { prim, .. }, [y]) if !is_cheap(*prim) && !self.kept.contains_key(y) => {
+                        self.kept.insert(*y, Kept { cond: Atom::Bool(true), all: (*all).into(), index });
+                    }
+                    (Op::For(inner), [_]) if inner.carried.is_empty() => self.note_collected(inner, &[(*all, index)]),
+                    _ => {}
+                }
+            }
+        })
+    }
+
     /// Makes a loop keep sums, and writes what comes before it. [`Sweep::has_kept`] is to be told after the loop.
     pub(super) fn keep_sums(&mut self, l: &mut For) -> Vec<Keeping> {
         let mut inside: FxHashSet<Var> = [l.index].into_iter().collect();
@@ -116,10 +139,12 @@ impl Sweep<'_> {
     fn values_that_matter(&self, block: &Block) -> FxHashSet<Var> {
         let mut found: FxHashSet<Var> = FxHashSet::default();
         for stmt in block.stmts.iter().rev() {
-            let matters = stmt.binds.iter().any(|v| found.contains(v)) || {
+            let is_read = self.is_kept(stmt);
+            let matters = (!is_read && stmt.binds.iter().any(|v| found.contains(v))) || {
                 match &stmt.op {
                     Op::Scalar { prim: Prim::AddReal | Prim::SubReal | Prim::NegReal, .. } => false,
                     Op::Scalar { prim: Prim::MulReal, args } => args.iter().all(|a| self.is_active(*a)),
+                    Op::Scalar { prim, .. } if is_read && is_from_value(*prim) => false,
                     Op::Scalar { args, .. } => args.iter().any(|a| self.is_active(*a)),
                     _ => false,
                 }
@@ -134,9 +159,9 @@ impl Sweep<'_> {
         found
     }
 
-    /// Whether a statement of a block that is run again gives a sum that was kept.
+    /// Whether a statement of a block that is run again gives something that was kept.
     pub(super) fn is_kept(&self, stmt: &Stmt) -> bool {
-        matches!(stmt.op, Op::Freeze { .. }) && stmt.binds.iter().any(|y| self.kept.contains_key(y))
+        stmt.binds.iter().any(|y| self.kept.contains_key(y))
     }
 
     /// The statements that add up sums which were kept, by number: they are left out of a block that is run again.
@@ -150,10 +175,14 @@ impl Sweep<'_> {
         left
     }
 
-    /// Reads a sum that was kept, or adds it up after all by what was left out.
+    /// Reads what was kept, or adds it up after all by what was left out.
     pub(super) fn forward_kept(&mut self, stmt: &Stmt, left_out: &mut Vec<Stmt>) {
-        let (Op::Freeze { acc }, [value]) = (&stmt.op, &stmt.binds[..]) else { return };
+        let [value] = &stmt.binds[..] else { return };
         let Some(Kept { cond, all, index }) = self.kept.get(value).cloned() else { return };
+        let Op::Freeze { acc } = &stmt.op else {
+            let there = self.b.get(all, index);
+            return self.b.bind(vec![*value], Op::Copy { value: there });
+        };
         let is_own = |s: &Stmt| s.binds.contains(acc) || s.mentions(*acc);
         let (mut own, others): (Vec<Stmt>, Vec<Stmt>) = left_out.drain(..).partition(is_own);
         *left_out = others;
@@ -167,7 +196,7 @@ impl Sweep<'_> {
         self.frozen.insert(*acc, (*value).into());
     }
 
-    /// New names for sums that are kept.
+    /// New names for what is kept.
     pub(super) fn know_kept_as(&mut self, old: Var, new: Var, renaming: &Renaming) {
         if let Some(kept) = self.kept.get(&old) {
             let index = kept.index.iter().map(|i| renaming.atom(*i)).collect();

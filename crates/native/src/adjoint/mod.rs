@@ -35,7 +35,7 @@ mod undo;
 
 use crate::flow::walk::{free_vars, Renaming};
 use crate::flow::*;
-use crate::partials::{partial, times};
+use crate::partials::{partial, times, Applied};
 use crate::tangent::Tangents;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -191,7 +191,7 @@ struct Sweep<'a> {
     has_calls: bool,
     /// Arrays that the backward sweep has without keeping them.
     given: FxHashSet<Var>,
-    /// Sums that the forward sweep has kept.
+    /// What the forward sweep has kept.
     kept: FxHashMap<Var, kept::Kept>,
 }
 
@@ -423,8 +423,9 @@ impl<'a> Sweep<'a> {
         match (&stmt.op, &stmt.binds[..]) {
             (Op::Scalar { prim, args }, [y]) => {
                 let Some(y_adj) = self.take(*y) else { return };
+                let applied = Applied { prim: *prim, args, value: (*y).into() };
                 for (i, arg) in args.iter().enumerate().filter(|(_, a)| self.is_active(**a)).collect::<Vec<_>>() {
-                    if let Some(slope) = partial(self.b, *prim, args, i) {
+                    if let Some(slope) = partial(self.b, applied, i) {
                         let contribution = times(self.b, slope, y_adj);
                         self.add(*arg, contribution);
                     }

@@ -3,6 +3,9 @@
 //! In the loops i and j, one in the other, stands the loop l; what it adds, to a sum of its own or to an element of a matrix, is the product of
 //! elements of two matrices. Of the three indices each matrix has two, and each index is in two matrices: so the sum over the index that the target
 //! does not have is a matrix product, in whatever order the loops are. It is made before the loops, of which only the rest is left.
+//!
+//! One of the two may be no matrix yet but a number that the loops i and j compute, as on the way back through a product. If there is a matrix of that
+//! size anyway, they collect these numbers in another one, and the product is made after them.
 
 use crate::flow::walk::for_each_binder;
 use crate::flow::*;
@@ -16,52 +19,91 @@ const SHORT: i64 = 8;
 
 /// Whether anything was found.
 pub fn run(block: &mut Block) -> bool {
+    let mut lengths = FxHashSet::default();
+    find_lengths(block, &mut lengths);
+    take_out(block, &lengths)
+}
+
+/// The variables that are lengths of arrays.
+fn find_lengths(block: &Block, found: &mut FxHashSet<Var>) {
+    with_stack(|| {
+        for stmt in &block.stmts {
+            if let Op::Dim { .. } = stmt.op {
+                found.extend(&stmt.binds);
+            }
+            stmt.op.blocks().iter().for_each(|(inner, _)| find_lengths(inner, found));
+        }
+    })
+}
+
+fn take_out(block: &mut Block, lengths: &FxHashSet<Var>) -> bool {
     with_stack(|| {
         let mut any = false;
         let mut out = Vec::with_capacity(block.stmts.len());
+        let mut found = Found::default();
         for mut stmt in std::mem::take(&mut block.stmts) {
             if let Op::For(l) = &mut stmt.op {
-                let found = of_nest(l, stmt.span);
-                any |= !found.is_empty();
-                out.extend(found);
+                any |= of_nest(l, &mut stmt.binds, stmt.span, lengths, &mut found);
             }
             for inner in stmt.op.blocks_mut() {
-                any |= run(inner);
+                any |= take_out(inner, lengths);
             }
+            out.append(&mut found.before);
             out.push(stmt);
+            out.append(&mut found.after);
         }
         block.stmts = out;
         any
     })
 }
 
-/// The products in a nest of loops, as statements to stand before it; they are taken out of the nest.
-fn of_nest(outer: &mut For, span: Span) -> Vec<Stmt> {
-    let mut found = Vec::new();
+/// The products of a block.
+#[derive(Default)]
+struct Found {
+    /// Those of a nest of loops, as statements to stand before and after it.
+    before: Vec<Stmt>,
+    after: Vec<Stmt>,
+    /// The numbers that the two outer loops of the nest collect, each with its matrix.
+    collected: Vec<(Var, Var)>,
+    /// Products that were made of nothing else so far.
+    known: Vec<(Product, Var)>,
+}
+
+/// Takes the products out of a nest of loops, and says whether there were any. `binds` gets the matrices that it collects for them.
+fn of_nest(outer: &mut For, binds: &mut Vec<Var>, span: Span, lengths: &FxHashSet<Var>, found: &mut Found) -> bool {
     if !is_long(outer) {
-        return found;
+        return false;
     }
+    let mut any = false;
     let mut inside = FxHashSet::from_iter([outer.index]);
     for_each_binder(&outer.body, &mut |v| {
         inside.insert(v);
     });
     let around = outer.clone();
-    for stmt in &mut outer.body.stmts {
+    let For { body, .. } = outer;
+    for stmt in &mut body.stmts {
         let Op::For(middle) = &mut stmt.op else { continue };
         if !is_long(middle) || is_among(&inside, middle.count) {
             continue;
         }
-        let nest = Nest { outer: &around, middle: &middle.clone(), inside: &inside };
+        let nest = Nest { outer: &around, middle: &middle.clone(), inside: &inside, lengths };
         let mut kept = Vec::new();
         for mut stmt in std::mem::take(&mut middle.body.stmts) {
             if let Op::For(inner) = &mut stmt.op {
-                nest.take(inner, span, &mut found, &mut kept);
+                any |= nest.take(inner, span, found, &mut kept);
             }
             kept.push(stmt);
         }
         middle.body.stmts = kept;
+        for (number, matrix) in std::mem::take(&mut found.collected) {
+            let row = Var::fresh(number.name, matrix.ty.at(1));
+            middle.body.results.push(number.into());
+            stmt.binds.push(row);
+            body.results.push(row.into());
+            binds.push(matrix);
+        }
     }
-    found
+    any
 }
 
 fn is_long(l: &For) -> bool {
@@ -72,47 +114,47 @@ fn is_among(vars: &FxHashSet<Var>, atom: Atom) -> bool {
     atom.var().is_some_and(|v| vars.contains(&v))
 }
 
-/// Two loops, and all variables that they bind.
+/// Two loops, all variables that they bind, and those that are lengths.
 struct Nest<'a> {
     outer: &'a For,
     middle: &'a For,
     inside: &'a FxHashSet<Var>,
+    lengths: &'a FxHashSet<Var>,
 }
 
 impl Nest<'_> {
-    /// Takes products out of the innermost loop; `after` gets what is to stand in its place.
-    fn take(&self, inner: &mut For, span: Span, found: &mut Vec<Stmt>, after: &mut Vec<Stmt>) {
+    /// Takes products out of the innermost loop, and says whether there were any; `instead` gets what is to stand in their place.
+    fn take(&self, inner: &mut For, span: Span, found: &mut Found, instead: &mut Vec<Stmt>) -> bool {
         if !is_long(inner) || is_among(self.inside, inner.count) || !inner.body.results.is_empty() {
-            return;
+            return false;
         }
-        let Some(mut checks) = self.checks(inner) else { return };
+        let mut checks = self.checks(inner);
         let whole = inner.clone();
+        let all = whole.body.stmts.len();
         inner.body.stmts.retain(|stmt| {
-            let Some((mut product, target)) = self.product(&whole, stmt) else { return true };
-            found.append(&mut checks);
+            let Some((mut product, target)) = self.product(&whole, stmt, found) else { return true };
+            let numbers = [&mut product.left, &mut product.right].into_iter().filter(|f| f.matrix.ty == Type::REAL);
+            let computed = numbers.map(|factor| factor.matrix = found.matrix_of(factor.matrix)).count() > 0;
+            if computed {
+                found.after.push(Stmt { binds: Vec::new(), op: Op::Product(product), span });
+                return false;
+            }
+            let Some(checks) = &mut checks else { return true };
+            found.before.append(checks);
             match target {
-                Target::Matrix => found.push(Stmt { binds: Vec::new(), op: Op::Product(product), span }),
+                Target::Matrix => found.before.push(Stmt { binds: Vec::new(), op: Op::Product(product), span }),
                 Target::Sum(sum) => {
-                    let matrix = Type::array(Scalar::Real, 2);
-                    let zeros = Var::fresh("zeros", matrix);
-                    let sums = Var::fresh("sums", matrix.accumulator());
-                    let made = Var::fresh("product", matrix);
                     let element = Var::fresh("e", Type::REAL);
-                    product.acc = sums;
-                    let dims = vec![product.rows, product.columns];
-                    let place = vec![self.outer.index.into(), self.middle.index.into()];
-                    let one = |var: Var, op: Op| Stmt { binds: vec![var], op, span };
-                    found.push(one(zeros, Op::Fill { dims, value: Atom::Real(0.0) }));
-                    found.push(one(sums, Op::Open { init: zeros.into() }));
-                    found.push(Stmt { binds: Vec::new(), op: Op::Product(product), span });
-                    found.push(one(made, Op::Freeze { acc: sums }));
-                    after.push(one(element, Op::Get { array: made, index: place }));
+                    let index = vec![self.outer.index.into(), self.middle.index.into()];
+                    let op = Op::Get { array: found.made(product, span), index };
+                    instead.push(Stmt { binds: vec![element], op, span });
                     let op = Op::Add { acc: sum, index: Vec::new(), value: element.into() };
-                    after.push(Stmt { binds: Vec::new(), op, span });
+                    instead.push(Stmt { binds: Vec::new(), op, span });
                 }
             }
             false
         });
+        inner.body.stmts.len() < all
     }
 
     /// What is checked before the innermost loop runs, to be checked before the product is made; nothing if that depends on the iteration.
@@ -144,8 +186,20 @@ impl Nest<'_> {
         })
     }
 
-    /// The product that an addition of the innermost loop belongs to.
-    fn product(&self, inner: &For, stmt: &Stmt) -> Option<(Product, Target)> {
+    /// Whether a number that the two loops compute may be collected in a matrix: there is one of that size.
+    fn may_collect(&self, number: Var, found: &Found) -> bool {
+        let is_size = |count: Atom| matches!(count, Atom::Int(0..)) || is_among(self.lengths, count);
+        let pair = [self.outer.index.into(), self.middle.index.into()];
+        let is_read = |stmt: &Stmt| matches!(&stmt.op, Op::Get { index, .. } if index[..] == pair);
+        let stmts = &self.middle.body.stmts;
+        let is_made_here = stmts.iter().any(|stmt| stmt.binds.contains(&number));
+        let is_as_large = |product: &Product| [product.rows, product.columns] == [self.outer.count, self.middle.count];
+        let is_there = stmts.iter().any(is_read) || found.known.iter().any(|(product, _)| is_as_large(product));
+        is_size(self.outer.count) && is_size(self.middle.count) && is_made_here && is_there
+    }
+
+    /// The product that an addition of the innermost loop belongs to. A factor that is a number stands for the matrix that is to be collected of it.
+    fn product(&self, inner: &For, stmt: &Stmt, found: &Found) -> Option<(Product, Target)> {
         let Op::Add { acc, index, value } = &stmt.op else { return None };
         let (target, [row, column]) = match index[..] {
             // A sum that begins with this loop.
@@ -182,12 +236,51 @@ impl Nest<'_> {
                     _ => None,
                 }
             }
-            _ => None,
+            _ if own == inner.index || along == inner.index => None,
+            _ => atom.var().filter(|v| self.may_collect(*v, found)).map(|number| {
+                let first = if own_first { own } else { along };
+                Factor { matrix: number, transposed: first != self.outer.index }
+            }),
         };
         let factors = |x: Atom, y: Atom| Some((factor(x, row, true)?, factor(y, column, false)?));
         let (left, right) = factors(x, y).or_else(|| factors(y, x))?;
         let (rows, columns, inner) = (count(row)?, count(column)?, count(along)?);
         Some((Product { acc: *acc, left, right, rows, columns, inner }, target))
+    }
+}
+
+impl Found {
+    /// A matrix that is nothing but a product, made before the loops unless it is there.
+    fn made(&mut self, mut product: Product, span: Span) -> Var {
+        let is_same = |other: &Product| {
+            let counts = |p: &Product| [p.rows, p.columns, p.inner];
+            (other.left, other.right, counts(other)) == (product.left, product.right, counts(&product))
+        };
+        if let Some((_, made)) = self.known.iter().find(|(other, _)| is_same(other)) {
+            return *made;
+        }
+        let matrix = Type::array(Scalar::Real, 2);
+        let zeros = Var::fresh("zeros", matrix);
+        let made = Var::fresh("product", matrix);
+        product.acc = Var::fresh("sums", matrix.accumulator());
+        let dims = vec![product.rows, product.columns];
+        let one = |var: Var, op: Op| Stmt { binds: vec![var], op, span };
+        self.before.push(one(zeros, Op::Fill { dims, value: Atom::Real(0.0) }));
+        self.before.push(one(product.acc, Op::Open { init: zeros.into() }));
+        self.before.push(Stmt { binds: Vec::new(), op: Op::Product(product.clone()), span });
+        self.before.push(one(made, Op::Freeze { acc: product.acc }));
+        self.known.push((product, made));
+        made
+    }
+
+    /// The matrix that a number of the loops is collected in.
+    fn matrix_of(&mut self, number: Var) -> Var {
+        if let Some((_, matrix)) = self.collected.iter().find(|(known, _)| *known == number) {
+            return *matrix;
+        }
+        let matrix = Var::fresh(number.name, Type::array(Scalar::Real, 2));
+        self.collected.push((number, matrix));
+        matrix
     }
 }
 
