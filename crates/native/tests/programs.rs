@@ -71,6 +71,26 @@ fn gradients_are_collected_not_added_up() {
 }
 
 #[test]
+fn the_way_back_through_a_layer_is_products() {
+    let text = "let layer ((w, b, xs) : real[][] * real[] * real[][]) : real =\n\
+                \x20 sum (map (fun h -> sum (map square h)) (map (fun x -> map2 (fun r c -> tanh (dot r x + c)) w b) xs))\n\
+                let scores ((q, k) : real[][] * real[][]) : real =\n\
+                \x20 sum (map (fun a -> square (sum (map tanh (map (fun b -> dot a b) k)))) q)\n\
+                let by_layer (p : real[][] * real[] * real[][]) : real * (real[][] * real[] * real[][]) = value_and_grad layer p\n\
+                let by_scores (p : real[][] * real[][]) : real * (real[][] * real[][]) = value_and_grad scores p";
+    let (program, entries) = entries(text, &["by_layer", "by_scores"]);
+    // What `scores` adds up is not collected, so it is computed again.
+    for (entry, functions) in entries.into_iter().zip([1, 2]) {
+        let (module, _, _) = gradus_native::lower(&program, &[entry]).expect("is compiled");
+        let text = gradus_native::flow::print::module(&module);
+        assert_eq!(text.matches("tanh").count(), functions, "{text}");
+        // One product on the way there and two on the way back.
+        assert_eq!(text.matches("product sums").count(), 1, "{text}");
+        assert_eq!(text.matches("  product ").count(), 3, "{text}");
+    }
+}
+
+#[test]
 fn recursion_beyond_the_machine_stack() {
     let text = "let rec count (n : int) : int = if n = 0 then 0 else 1 + count (n - 1)\n\
                 let rec product (n : int) (x : real) : real = if n = 0 then 1.0 else x * product (n - 1) x\n\
