@@ -86,7 +86,7 @@ fn the_way_back_through_a_layer_is_products() {
         assert_eq!(text.matches("tanh").count(), functions, "{text}");
         // One product on the way there and two on the way back.
         assert_eq!(text.matches("product sums").count(), 1, "{text}");
-        assert_eq!(text.matches("  product ").count(), 3, "{text}");
+        assert_eq!(text.matches("product x_adj").count(), 2, "{text}");
     }
 }
 
