@@ -404,11 +404,11 @@ pub(crate) fn internal(text: String, span: Span) -> Box<RuntimeError> {
     RuntimeError::new(Problem::Internal(text), span)
 }
 
-/// What a call trace calls a global.
+/// What a call trace calls a global: derivatives have the name of what they are derivatives of, as people wrote it.
 fn name_of(global: &Global) -> String {
     match global {
         Global::Source { name, .. } => name.to_string(),
-        Global::Derived { mode, of } => format!("{}_{mode}", name_of(of)),
+        Global::Derived { of, .. } => name_of(of),
         Global::Wrapper { name, .. } => (*name).to_string(),
     }
 }
