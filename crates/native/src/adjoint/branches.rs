@@ -150,7 +150,7 @@ impl Sweep<'_> {
         });
     }
 
-    fn branch_unless_empty(&mut self, cond: Atom, then: Block, otherwise: Block) {
+    pub(super) fn branch_unless_empty(&mut self, cond: Atom, then: Block, otherwise: Block) {
         if !then.stmts.is_empty() || !otherwise.stmts.is_empty() {
             self.b.branch(cond, then, otherwise);
         }

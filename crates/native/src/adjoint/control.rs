@@ -31,6 +31,10 @@ impl Sweep<'_> {
                 self.b.stmt(stmt);
                 Record::Plain
             }
+            Op::For(l) if wanted && extremes::are_all(l) => {
+                self.b.stmt(stmt.clone());
+                Record::Extremes
+            }
             Op::For(_) => {
                 let mut stmt = self.without_settled(stmt);
                 let mut record = Record::Plain;
@@ -100,7 +104,7 @@ impl Sweep<'_> {
     fn has_loops_in_turn(&self, op: &Op) -> bool {
         fn has_state(op: &Op) -> bool {
             match op {
-                Op::For(l) => !l.carried.is_empty(),
+                Op::For(l) => !l.carried.is_empty() && !extremes::are_all(l),
                 op => matches!(op, Op::While(_)),
             }
         }
@@ -206,7 +210,7 @@ impl Sweep<'_> {
         let (saved, count) = match (record, &stmt.op) {
             (Record::Loop { saved, count }, _) => (saved, count),
             (Record::Plain, Op::For(l)) => (Vec::new(), l.count),
-            (Record::Plain | Record::Branch(_) | Record::Call { .. } | Record::Traced(_), _) => {
+            (Record::Plain | Record::Extremes | Record::Branch(_) | Record::Call { .. } | Record::Traced(_), _) => {
                 gradus_source::bug!("a loop was not recorded in the forward sweep")
             }
         };

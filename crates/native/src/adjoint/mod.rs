@@ -28,6 +28,7 @@ mod branches;
 mod calls;
 mod control;
 mod emitted;
+mod extremes;
 mod kept;
 mod merge;
 mod traced;
@@ -155,6 +156,8 @@ enum Record {
         saved: Vec<undo::Saved>,
         count: Atom,
     },
+    /// A loop that looks for extremes.
+    Extremes,
     /// A branch of plain arithmetic.
     Branch(branches::Computed),
     /// A call of a function in two halves.
@@ -513,15 +516,16 @@ impl<'a> Sweep<'a> {
             (Op::If { .. }, _) => match record {
                 Record::Traced(traced) => self.backward_traced_if(stmt, traced),
                 Record::Branch(computed) => self.backward_arithmetic_if(stmt, computed),
-                Record::Plain | Record::Loop { .. } | Record::Call { .. } => self.backward_if(stmt),
+                Record::Plain | Record::Loop { .. } | Record::Extremes | Record::Call { .. } => self.backward_if(stmt),
             },
+            (Op::For(l), _) if matches!(record, Record::Extremes) => self.backward_extremes(&stmt, l),
             (Op::For(_) | Op::While(_), _) => match record {
                 Record::Traced(traced) => self.backward_traced_loop(stmt, traced),
                 record => self.backward_loop(stmt, record),
             },
             (Op::Call { function, args }, binds) => match record {
                 Record::Call { back, trace, key } => self.backward_traced_call(back, trace, &key, args, binds),
-                Record::Plain | Record::Loop { .. } | Record::Branch(_) | Record::Traced(_) => {
+                Record::Plain | Record::Loop { .. } | Record::Extremes | Record::Branch(_) | Record::Traced(_) => {
                     self.backward_call(*function, args, binds)
                 }
             },

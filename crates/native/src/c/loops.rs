@@ -2,6 +2,7 @@
 
 use super::cells::is_box;
 use super::emit::{Emitter, RowOf};
+use super::extremes::search;
 use super::vectors::{is_slow_alone, vectors, Late, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
@@ -209,7 +210,11 @@ impl Emitter<'_> {
             s.line("}");
         };
         match &vectors {
-            None => run(self, &start, &end),
+            None => {
+                let search = search(l);
+                let rest = search.map(|search| self.search(&search, &index, state, [&start, &end]));
+                run(self, rest.as_ref().unwrap_or(&start), &end);
+            }
             Some(vectors) => {
                 let sums: String =
                     vectors.sums.iter().map(|acc| format!(" reduction(+ : {})", self.name(*acc))).collect();

@@ -5,6 +5,7 @@ mod cells;
 mod chunks;
 mod compile;
 mod emit;
+mod extremes;
 mod located;
 mod loops;
 mod products;
