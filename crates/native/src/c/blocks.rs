@@ -9,6 +9,9 @@ use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use gradus_source::Span;
 
+/// No array has more elements, and no loop comes to more iterations in a year.
+pub(super) const BITS_OF_LENGTH: u32 = 55;
+
 impl Emitter<'_> {
     /// Writes a block whose results go to `targets`. `params` are arrays that the block takes over.
     pub(super) fn block(&mut self, block: &Block, params: &[Var], targets: &[String]) {
@@ -80,11 +83,27 @@ impl Emitter<'_> {
         names
     }
 
+    /// How many bits a sum or difference has at most, if it certainly fits.
+    fn bits_of_sum(&self, prim: Prim, args: &[Atom]) -> Option<u32> {
+        let bits = |atom: &Atom| match atom {
+            Atom::Int(k) => Some(u64::BITS - k.unsigned_abs().leading_zeros()),
+            Atom::Var(v) => self.bits.get(v).copied(),
+            _ => None,
+        };
+        let [a, b] = args else { return None };
+        let sum = 1 + bits(a)?.max(bits(b)?);
+        (matches!(prim, Prim::AddInt | Prim::SubInt) && sum < i64::BITS).then_some(sum)
+    }
+
     fn stmt(&mut self, stmt: &Stmt, ownership: &mut Ownership) {
         match (&stmt.op, &stmt.binds[..]) {
             (Op::Scalar { prim, args }, [y]) => {
                 let texts: Vec<String> = args.iter().map(|a| self.atom(*a)).collect();
+                let small = self.bits_of_sum(*prim, args);
+                self.bits.extend(small.map(|bits| (*y, bits)));
                 let value = match prim {
+                    Prim::AddInt if small.is_some() && self.in_lanes => texts.join(" + "),
+                    Prim::SubInt if small.is_some() && self.in_lanes => texts.join(" - "),
                     Prim::Maximum | Prim::Minimum if self.so_far.contains(y) => scalars::so_far(*prim, &texts),
                     Prim::Cos if self.in_lanes => format!("gr_cos_in_lanes({})", texts.join("")),
                     _ => scalars::expression(*prim, &texts, args),
@@ -100,6 +119,7 @@ impl Emitter<'_> {
                 self.define(*y, &format!("{c} ? {a} : {b}"));
             }
             (Op::Dim { array, axis }, [y]) => {
+                self.bits.insert(*y, BITS_OF_LENGTH);
                 let array = self.name(*array);
                 self.define(*y, &format!("{array}.d[{axis}]"));
             }

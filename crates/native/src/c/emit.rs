@@ -29,6 +29,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
         so_far: FxHashSet::default(),
         rows: FxHashMap::default(),
         in_lanes: false,
+        bits: FxHashMap::default(),
         text: String::new(),
         depth: 0,
         names: FxHashMap::default(),
@@ -126,6 +127,9 @@ pub(super) struct Emitter<'a> {
     pub(super) so_far: FxHashSet<Var>,
     /// Whether what is written now is the body of a loop that runs in vector lanes.
     pub(super) in_lanes: bool,
+    /// Integers that are known to be small: how many bits they have at most. Sums of them do not overflow; where a C compiler knows this of places in
+    /// arrays, lanes are filled from neighbours at once.
+    pub(super) bits: FxHashMap<Var, u32>,
     /// Arrays that are made where they will be needed.
     pub(super) rows: FxHashMap<Var, RowOf>,
     pub(super) text: String,

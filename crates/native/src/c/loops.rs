@@ -1,5 +1,6 @@
 //! Loops as C. A loop without state whose body is straight-line arithmetic is marked for vectorisation, with its sums as reductions.
 
+use super::blocks::BITS_OF_LENGTH;
 use super::cells::is_box;
 use super::emit::{Emitter, RowOf};
 use super::extremes::search;
@@ -127,6 +128,7 @@ impl Emitter<'_> {
     ) {
         let Collected { arrays, rows, known } = *into;
         let index = self.name(l.index);
+        self.bits.insert(l.index, BITS_OF_LENGTH);
         let place = self.place(span);
         if let Some(apart) = peel::peeled(l).filter(|apart| runs_in_lanes(&apart.others)) {
             for (i, one) in apart.first.iter().enumerate() {
@@ -283,9 +285,11 @@ impl Emitter<'_> {
             let (ty, name) = (self.ty(var.ty), self.name(var));
             self.line(&format!("{ty} {name} = {buffer}[{i} - {start}];"));
         }
+        self.in_lanes = late.apart;
         for stmt in &late.stmts {
             self.plain(stmt);
         }
+        self.in_lanes = false;
         self.depth -= 1;
         self.line("}");
     }
