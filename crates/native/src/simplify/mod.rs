@@ -54,10 +54,16 @@ pub fn module(module: &mut Module) {
             collect::instead_of_copies(&mut body);
             module.functions[id].body = body;
         }
+        let mut body = std::mem::take(&mut module.functions[id].body);
+        if products::run(&mut body, module) {
+            block(&mut body, module);
+            // The checks that are left of loops.
+            hoist::run(&mut body);
+        }
+        module.functions[id].body = body;
         let body = &mut module.functions[id].body;
-        let has_products = products::run(body);
         together::run(body);
-        if collect::rows(body) || has_products {
+        if collect::rows(body) {
             let mut body = body.clone();
             dead::run(&mut body, module);
             module.functions[id].body = body;
