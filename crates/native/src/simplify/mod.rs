@@ -5,6 +5,7 @@ mod accumulators;
 mod at_once;
 mod branches;
 mod collect;
+mod copies;
 mod dead;
 mod forward;
 mod fuse;
