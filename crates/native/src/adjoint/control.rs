@@ -40,6 +40,7 @@ impl Sweep<'_> {
                 let mut record = Record::Plain;
                 let mut keeping = Vec::new();
                 if let (Op::For(l), true) = (&mut stmt.op, wanted) {
+                    self.collect_terms(l, &mut stmt.binds);
                     // A loop that only adds to something may not be run at all on the way there.
                     if !stmt.binds.is_empty() {
                         let arrays = stmt.binds[l.carried.len()..].iter().map(|all| (*all, Vec::new()));
@@ -262,7 +263,9 @@ impl Sweep<'_> {
             }
             let starts: Vec<Option<Var>> =
                 carried.iter().map(|(v, _)| renaming.map.get(v).and_then(|a| a.var())).collect();
+            s.loops_around += 1;
             s.replay(body, renaming, &seeds);
+            s.loops_around -= 1;
             let mut before = Vec::new();
             for (at, _, _) in &state {
                 match starts[*at] {

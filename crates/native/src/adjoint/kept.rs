@@ -1,6 +1,7 @@
 //! What a loop has computed at some cost is kept for the way back, where to read it is cheaper than to compute it again.
 //!
-//! - Elementary functions whose values the loop collects are in an array already.
+//! - Elementary functions whose values the loop collects are in an array already. A loop inside others that only adds them up, as in a mixture, collects
+//!   them too: there they are few, and soon read.
 //! - Sums that it adds up in loops inside, such as the products of a row and a vector, are kept if their values matter on the way back. The forward sweep
 //!   writes them into an array with an axis for each loop around the sum. Whether it does is decided when the program runs, by what the array would take
 //!   and how long the sums are; where it does not, the way back adds up again.
@@ -61,6 +62,22 @@ impl Sweep<'_> {
                 }
             }
         })
+    }
+
+    /// Makes a loop inside others that only adds up collect the elementary functions of which it adds up something.
+    pub(super) fn collect_terms(&mut self, l: &mut For, binds: &mut Vec<Var>) {
+        if self.loops_around == 0 || !binds.is_empty() {
+            return;
+        }
+        for stmt in &l.body.stmts {
+            if let (Op::Scalar { prim, args }, [y]) = (&stmt.op, &stmt.binds[..]) {
+                let is_wanted = !is_cheap(*prim) && args.iter().any(|a| self.is_active(*a)) && is_from_value(*prim);
+                if is_wanted && !self.kept.contains_key(y) {
+                    binds.push(Var::fresh(y.name.with("_saved"), y.ty.in_array()));
+                    l.body.results.push((*y).into());
+                }
+            }
+        }
     }
 
     /// Makes a loop keep sums, and writes what comes before it. [`Sweep::has_kept`] is to be told after the loop.

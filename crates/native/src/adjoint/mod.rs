@@ -194,6 +194,8 @@ struct Sweep<'a> {
     has_calls: bool,
     /// Arrays that the backward sweep has without keeping them.
     given: FxHashSet<Var>,
+    /// How many loops are being run again around here.
+    loops_around: usize,
     /// What the forward sweep has kept.
     kept: FxHashMap<Var, kept::Kept>,
 }
@@ -221,6 +223,7 @@ impl<'a> Sweep<'a> {
             tracing: false,
             has_calls: walk::has_calls(block),
             given: FxHashSet::default(),
+            loops_around: 0,
             kept: FxHashMap::default(),
         }
     }
