@@ -35,7 +35,7 @@ impl Sweep<'_> {
                 self.b.stmt(stmt.clone());
                 Record::Extremes
             }
-            Op::For(_) => {
+            Op::For(whole) => {
                 let mut stmt = self.without_settled(stmt);
                 let mut record = Record::Plain;
                 let mut keeping = Vec::new();
@@ -45,7 +45,7 @@ impl Sweep<'_> {
                     if !stmt.binds.is_empty() {
                         let arrays = stmt.binds[l.carried.len()..].iter().map(|all| (*all, Vec::new()));
                         self.note_collected(l, &arrays.collect::<Vec<_>>());
-                        keeping = self.keep_sums(l);
+                        keeping = self.keep_sums(l, whole);
                     }
                     if !l.carried.is_empty() {
                         let changed = Changed::find(&l.carried, &l.body, 0);

@@ -80,14 +80,15 @@ impl Sweep<'_> {
         }
     }
 
-    /// Makes a loop keep sums, and writes what comes before it. [`Sweep::has_kept`] is to be told after the loop.
-    pub(super) fn keep_sums(&mut self, l: &mut For) -> Vec<Keeping> {
+    /// Makes a loop keep sums, and writes what comes before it. [`Sweep::has_kept`] is to be told after the loop. `whole` is the loop with what it adds to
+    /// settled accumulators, as the way back will know it.
+    pub(super) fn keep_sums(&mut self, l: &mut For, whole: &For) -> Vec<Keeping> {
         let mut inside: FxHashSet<Var> = [l.index].into_iter().collect();
         walk::for_each_binder(&l.body, &mut |v| {
             inside.insert(v);
         });
         let mut sums = Vec::new();
-        self.find_sums(l, &mut Vec::new(), &inside, &mut sums);
+        self.find_sums(whole, &mut Vec::new(), &inside, &mut sums);
         let keep = |sum: Sum| {
             let cond = self.is_worth_keeping(&sum);
             let counts = sum.loops.iter().map(|(_, count)| *count);
