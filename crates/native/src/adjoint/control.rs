@@ -48,6 +48,7 @@ impl Sweep<'_> {
                         keeping = self.keep_sums(l, whole);
                     }
                     if !l.carried.is_empty() {
+                        l.count = self.as_length(l.count);
                         let changed = Changed::find(&l.carried, &l.body, 0);
                         let index = Some(l.index);
                         let saved = self.collect_state(&mut stmt.binds, &l.carried, changed, index, &mut l.body);

@@ -73,6 +73,7 @@ impl Sweep<'_> {
             if let (Op::Scalar { prim, args }, [y]) = (&stmt.op, &stmt.binds[..]) {
                 let is_wanted = !is_cheap(*prim) && args.iter().any(|a| self.is_active(*a)) && is_from_value(*prim);
                 if is_wanted && !self.kept.contains_key(y) {
+                    l.count = self.as_length(l.count);
                     binds.push(Var::fresh(y.name.with("_saved"), y.ty.in_array()));
                     l.body.results.push((*y).into());
                 }
@@ -124,8 +125,18 @@ impl Sweep<'_> {
     /// A count as a length: nothing if the array is not filled, or if the loop does not run.
     fn size(&mut self, cond: Atom, count: Atom) -> Atom {
         let size = self.b.select(cond, count, Atom::Int(0));
-        let negative = self.b.scalar(Prim::Less, &[size, Atom::Int(0)]);
-        self.b.select(negative, Atom::Int(0), size)
+        self.as_length(size)
+    }
+
+    /// A count as the length of what its loop collects: none, if it is negative.
+    pub(super) fn as_length(&mut self, count: Atom) -> Atom {
+        if matches!(count, Atom::Int(0..)) || count.var().is_some_and(|v| self.lengths.contains(&v)) {
+            return count;
+        }
+        let negative = self.b.scalar(Prim::Less, &[count, Atom::Int(0)]);
+        let length = self.b.select(negative, Atom::Int(0), count);
+        self.lengths.extend(length.var());
+        length
     }
 
     fn find_sums(&self, l: &For, around: &mut Vec<(Var, Atom)>, inside: &FxHashSet<Var>, found: &mut Vec<Sum>) {

@@ -194,6 +194,8 @@ struct Sweep<'a> {
     has_calls: bool,
     /// Arrays that the backward sweep has without keeping them.
     given: FxHashSet<Var>,
+    /// Lengths of arrays, which are not negative.
+    lengths: FxHashSet<Var>,
     /// How many loops are being run again around here.
     loops_around: usize,
     /// What the forward sweep has kept.
@@ -223,6 +225,7 @@ impl<'a> Sweep<'a> {
             tracing: false,
             has_calls: walk::has_calls(block),
             given: FxHashSet::default(),
+            lengths: walk::lengths(block),
             loops_around: 0,
             kept: FxHashMap::default(),
         }
@@ -317,7 +320,7 @@ impl<'a> Sweep<'a> {
     fn know_as(&mut self, old: &[Var], renaming: &Renaming) {
         for old in old {
             let Some(Atom::Var(new)) = renaming.map.get(old) else { continue };
-            for known in [&mut self.active, &mut self.steady] {
+            for known in [&mut self.active, &mut self.steady, &mut self.lengths] {
                 if known.contains(old) {
                     known.insert(*new);
                 }

@@ -390,3 +390,20 @@ pub fn checks_of(l: &For) -> Option<Vec<Stmt>> {
     found.reverse();
     Some(found)
 }
+
+/// The variables that are lengths of arrays.
+pub fn lengths(block: &Block) -> FxHashSet<Var> {
+    fn find(block: &Block, found: &mut FxHashSet<Var>) {
+        with_stack(|| {
+            for stmt in &block.stmts {
+                if let Op::Dim { .. } = stmt.op {
+                    found.extend(&stmt.binds);
+                }
+                stmt.op.blocks().iter().for_each(|(inner, _)| find(inner, found));
+            }
+        })
+    }
+    let mut found = FxHashSet::default();
+    find(block, &mut found);
+    found
+}

@@ -20,8 +20,7 @@ const SHORT: i64 = 8;
 
 /// Whether anything was found.
 pub fn run(block: &mut Block, module: &Module) -> bool {
-    let mut lengths = FxHashSet::default();
-    find_lengths(block, &mut lengths);
+    let lengths = walk::lengths(block);
     let mut made = FxHashSet::default();
     let any = take_out(block, &lengths, &mut made);
     if any {
@@ -29,18 +28,6 @@ pub fn run(block: &mut Block, module: &Module) -> bool {
         copies::run(block, &made);
     }
     any
-}
-
-/// The variables that are lengths of arrays.
-fn find_lengths(block: &Block, found: &mut FxHashSet<Var>) {
-    with_stack(|| {
-        for stmt in &block.stmts {
-            if let Op::Dim { .. } = stmt.op {
-                found.extend(&stmt.binds);
-            }
-            stmt.op.blocks().iter().for_each(|(inner, _)| find_lengths(inner, found));
-        }
-    })
 }
 
 /// Takes the products out of the nests of a block; `made` gets the matrices that are nothing but a product.
