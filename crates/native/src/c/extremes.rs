@@ -4,6 +4,7 @@
 //! done again one by one.
 
 use super::emit::Emitter;
+use super::loops::SIMPLE;
 use super::scalars;
 use super::vectors::vectors;
 use crate::cores::{joins, Join};
@@ -11,8 +12,6 @@ use crate::flow::*;
 
 /// A search in fewer iterations is no faster in lanes.
 const SHORT: usize = 20;
-/// Statements of a body that may stand twice in the program.
-const SIMPLE: usize = 16;
 
 /// A loop that does nothing but look for extremes.
 pub(super) struct Search {

@@ -30,7 +30,7 @@ const SHORT: i64 = 12;
 /// Iterations whose checks are made together.
 const CHECKED: i64 = 1 << 14;
 /// Statements of a body that may stand twice in the program.
-const SIMPLE: usize = 16;
+pub(super) const SIMPLE: usize = 16;
 
 impl Emitter<'_> {
     /// The state variables, initialised; the names of the variables that hold the state between iterations.

@@ -110,6 +110,11 @@ fn is_among(vars: &FxHashSet<Var>, atom: Atom) -> bool {
     atom.var().is_some_and(|v| vars.contains(&v))
 }
 
+/// Whether a count is certainly not negative.
+fn is_length(count: Atom, lengths: &FxHashSet<Var>) -> bool {
+    matches!(count, Atom::Int(0..)) || is_among(lengths, count)
+}
+
 /// Two loops, all variables that they bind, and those that are lengths.
 struct Nest<'a> {
     outer: &'a For,
@@ -142,7 +147,7 @@ impl Nest<'_> {
                 Target::Sum(sum) => {
                     let element = Var::fresh("e", Type::REAL);
                     let index = vec![self.outer.index.into(), self.middle.index.into()];
-                    let op = Op::Get { array: found.made(product, span), index };
+                    let op = Op::Get { array: found.made(product, span, self.lengths), index };
                     instead.push(Stmt { binds: vec![element], op, span });
                     let op = Op::Add { acc: sum, index: Vec::new(), value: element.into() };
                     instead.push(Stmt { binds: Vec::new(), op, span });
@@ -184,7 +189,7 @@ impl Nest<'_> {
 
     /// Whether a number that the two loops compute may be collected in a matrix: there is one of that size.
     fn may_collect(&self, number: Var, found: &Found) -> bool {
-        let is_size = |count: Atom| matches!(count, Atom::Int(0..)) || is_among(self.lengths, count);
+        let is_size = |count: Atom| is_length(count, self.lengths);
         let pair = [self.outer.index.into(), self.middle.index.into()];
         let is_read = |stmt: &Stmt| matches!(&stmt.op, Op::Get { index, .. } if index[..] == pair);
         let stmts = &self.middle.body.stmts;
@@ -247,7 +252,7 @@ impl Nest<'_> {
 
 impl Found {
     /// A matrix that is nothing but a product, made before the loops unless it is there.
-    fn made(&mut self, mut product: Product, span: Span) -> Var {
+    fn made(&mut self, mut product: Product, span: Span, lengths: &FxHashSet<Var>) -> Var {
         let is_same = |other: &Product| {
             let counts = |p: &Product| [p.rows, p.columns, p.inner];
             (other.left, other.right, counts(other)) == (product.left, product.right, counts(&product))
@@ -260,13 +265,20 @@ impl Found {
         let made = Var::fresh("product", matrix);
         product.acc = Var::fresh("sums", matrix.accumulator());
         let one = |var: Var, op: Op| Stmt { binds: vec![var], op, span };
-        // As loops would make it: without rows, it has no columns.
-        let (has_rows, columns) = (Var::fresh("t", Type::BOOL), Var::fresh("n", Type::INT));
-        let args = vec![Atom::Int(0), product.rows];
-        self.before.push(one(has_rows, Op::Scalar { prim: Prim::Less, args }));
-        let op = Op::Select { cond: has_rows.into(), then: product.columns, otherwise: Atom::Int(0) };
-        self.before.push(one(columns, op));
-        let dims = vec![product.rows, columns.into()];
+        // As loops would make it: without rows, it has no columns. Loops may be asked to run less than no times.
+        let mut if_positive = |cond: Atom, count: Atom| {
+            let (runs, length) = (Var::fresh("t", Type::BOOL), Var::fresh("n", Type::INT));
+            self.before.push(one(runs, Op::Scalar { prim: Prim::Less, args: vec![Atom::Int(0), cond] }));
+            let op = Op::Select { cond: runs.into(), then: count, otherwise: Atom::Int(0) };
+            self.before.push(one(length, op));
+            Atom::Var(length)
+        };
+        let mut length = |count: Atom| match is_length(count, lengths) {
+            true => count,
+            false => if_positive(count, count),
+        };
+        let (rows, columns) = (length(product.rows), length(product.columns));
+        let dims = vec![rows, if_positive(product.rows, columns)];
         self.before.push(one(zeros, Op::Fill { dims, value: Atom::Real(0.0) }));
         self.before.push(one(product.acc, Op::Open { init: zeros.into() }));
         self.before.push(Stmt { binds: Vec::new(), op: Op::Product(product.clone()), span });
