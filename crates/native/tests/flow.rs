@@ -401,3 +401,114 @@ fun f(x: real[1], y: real[1]) -> (real[1]) {
         assert_eq!(code.call(0, &[Leaf::reals([]), Leaf::reals([])]), Ok(vec![Leaf::reals([])]));
     }
 }
+
+/// A loop of sums in rows, and a later one over the same rows, with what each adds up of an element `e` of the matrix and its sine `s`.
+fn sums_of_rows(first: &str, behind: &str, later: &str) -> String {
+    format!(
+        "\
+fun f(x: real[2]) -> (real, real, real, real[2]) {{
+  n = dim x 0
+  m = dim x 1
+  value = open 0.0
+  for i < n {{
+    total = open 0.0
+    for j < m {{
+      e = get x i j
+      s = sin e
+      p = mul s e
+{first}    }}
+    row = freeze total
+{behind}    accumulate value += row
+  }}
+  result = freeze value
+  up = open 0.0
+  down = open 0.0
+  kept = for k < n {{
+    one = open 0.0
+    two = open 0.0
+    line = for l < m {{
+      e = get x k l
+      s = sin e
+      p = mul s e
+{later}      collect s
+    }}
+    a = freeze one
+    b = freeze two
+    accumulate up += a
+    accumulate down += b
+    collect line
+  }}
+  u = freeze up
+  d = freeze down
+  return result u d kept
+}}
+"
+    )
+}
+
+#[test]
+fn sums_join_a_later_loop() {
+    let add = |acc: &str, value: &str| format!("      accumulate {acc} += {value}\n");
+    let both = |acc: &str| add(acc, "s") + &add(acc, "e");
+    // A second loop in each row that needs what comes of the first.
+    let second = "    half = mul row 0.5\n\
+                  \x20   other = open 0.0\n\
+                  \x20   for j2 < m {\n\
+                  \x20     e2 = get x i j2\n\
+                  \x20     q = mul e2 half\n\
+                  \x20     accumulate other += q\n\
+                  \x20   }\n\
+                  \x20   more = freeze other\n\
+                  \x20   accumulate value += more\n";
+    // One that needs what a loop makes, which reads the same.
+    let third = "    made = for j3 < m {\n\
+                 \x20     e3 = get x i j3\n\
+                 \x20     s3 = sin e3\n\
+                 \x20     collect s3\n\
+                 \x20   }\n\
+                 \x20   again = open 0.0\n\
+                 \x20   for j4 < m {\n\
+                 \x20     e4 = get x i j4\n\
+                 \x20     s4 = get made j4\n\
+                 \x20     p4 = mul e4 s4\n\
+                 \x20     accumulate again += p4\n\
+                 \x20   }\n\
+                 \x20   once = freeze again\n\
+                 \x20   accumulate value += once\n";
+    let cases = [
+        // What is added up is there; is not; is there besides something else, on either side; where a second loop waits for the sum, or for another loop.
+        (add("total", "s"), "", add("one", "s") + &add("two", "p")),
+        (add("total", "s"), "", add("one", "e") + &add("two", "p")),
+        (both("total"), "", add("one", "s") + &add("two", "p")),
+        (add("total", "s"), "", both("one") + &add("two", "p")),
+        (add("total", "p"), second, add("one", "s") + &add("two", "p")),
+        (add("total", "e"), second, add("one", "s") + &add("two", "p")),
+        (add("total", "s"), third, add("one", "s") + &add("two", "p")),
+    ];
+    let x = Leaf::matrix(2, 3, vec![0.5, -1.0, 2.0, 0.25, 3.0, -0.75]);
+    let numbers = |leaf: Leaf| match leaf {
+        Leaf::Real(x) => vec![x],
+        Leaf::Reals { data, .. } => data,
+        other => panic!("{other:?}"),
+    };
+    for (first, behind, later) in cases {
+        let text = sums_of_rows(&first, behind, &later);
+        let entries = [FunctionId(0)];
+        for backend in Backend::ALL {
+            let plain = read::module(&text).expect("reads");
+            let plain = Executable::new(&plain, &entries, &backend.into()).expect("compiles");
+            let simple = read::module(&simplified(&text)).expect("reads");
+            let simple = Executable::new(&simple, &entries, &backend.into()).expect("compiles");
+            let run = |code: &Executable| -> Vec<f64> {
+                code.call(0, std::slice::from_ref(&x)).expect("runs").into_iter().flat_map(numbers).collect()
+            };
+            for (a, b) in run(&plain).into_iter().zip(run(&simple)) {
+                assert!((a - b).abs() < 1e-14, "{a} and {b}: {text}\n{}", simplified(&text));
+            }
+        }
+        // The sine is computed once if the sums have joined.
+        if behind.is_empty() {
+            assert_eq!(simplified(&text).matches("sin").count(), 1, "{}", simplified(&text));
+        }
+    }
+}

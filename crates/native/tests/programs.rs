@@ -54,6 +54,20 @@ fn failures_have_their_place() {
 }
 
 #[test]
+fn the_first_failure_is_the_one() {
+    let text = "let f ((x, y) : real[] * real[]) : real = sum (map (fun v -> exp (v * v) * sin v * y.(5)) x) + x.(9)\n\
+                let by_f (x : real[]) (y : real[]) : real * (real[] * real[]) = value_and_grad f (x, y)";
+    for native in natives(text, &["by_f"]) {
+        match native.call(0, &[Leaf::reals([1.0, 2.0]), Leaf::reals([1.0])]) {
+            Err(RunError::Failed(site)) => {
+                assert_eq!(&text[site.span.start as usize..site.span.end as usize], "y.(5)");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn gradients_are_collected_not_added_up() {
     let text = "let neighbours (x : real[]) : real =\n\
                 \x20 let times (y : real[]) = build (length x) (fun i -> if i = 0 then y.(0) else x.(i) * y.(i - 1)) in\n\
@@ -79,15 +93,30 @@ fn the_way_back_through_a_layer_is_products() {
                 let by_layer (p : real[][] * real[] * real[][]) : real * (real[][] * real[] * real[][]) = value_and_grad layer p\n\
                 let by_scores (p : real[][] * real[][]) : real * (real[][] * real[][]) = value_and_grad scores p";
     let (program, entries) = entries(text, &["by_layer", "by_scores"]);
-    // What `scores` adds up is not collected, so it is computed again.
-    for (entry, functions) in entries.into_iter().zip([1, 2]) {
+    for entry in entries {
         let (module, _, _) = gradus_native::lower(&program, &[entry]).expect("is compiled");
         let text = gradus_native::flow::print::module(&module);
-        assert_eq!(text.matches("tanh").count(), functions, "{text}");
+        // Computed once: what a layer collects is read on the way back, and the value of `scores` is computed there.
+        assert_eq!(text.matches("tanh").count(), 1, "{text}");
         // One product on the way there and two on the way back.
         assert_eq!(text.matches("product sums").count(), 1, "{text}");
         assert_eq!(text.matches("product x_adj").count(), 2, "{text}");
     }
+}
+
+#[test]
+fn layers_on_a_batch_are_products() {
+    let text = "let net ((w, v, xs) : real[][] * real[][] * real[][]) : real =\n\
+                \x20 sum (map (fun x -> logsumexp (matvec v (map tanh (matvec w x)))) xs)\n\
+                let by_net (p : real[][] * real[][] * real[][]) : real * (real[][] * real[][] * real[][]) = value_and_grad net p";
+    let (program, entries) = entries(text, &["by_net"]);
+    let (module, _, _) = gradus_native::lower(&program, &entries).expect("is compiled");
+    let text = gradus_native::flow::print::module(&module);
+    // Two on the way there and four on the way back, by the weights of each layer and by what goes into it; nothing is computed twice.
+    let count = |op: &str| {
+        text.lines().filter(|line| line.trim_start().starts_with(op) || line.contains(&format!("= {op}"))).count()
+    };
+    assert_eq!((count("product "), count("tanh "), count("exp ")), (6, 1, 1), "{text}");
 }
 
 #[test]

@@ -41,14 +41,17 @@ impl Sweep<'_> {
                 let mut keeping = Vec::new();
                 if let (Op::For(l), true) = (&mut stmt.op, wanted) {
                     self.collect_terms(l, &mut stmt.binds);
+                    if !l.carried.is_empty() {
+                        l.count = self.as_length(l.count);
+                        self.keep_arrays(l, &mut stmt.binds);
+                    }
                     // A loop that only adds to something may not be run at all on the way there.
                     if !stmt.binds.is_empty() {
                         let arrays = stmt.binds[l.carried.len()..].iter().map(|all| (*all, Vec::new()));
                         self.note_collected(l, &arrays.collect::<Vec<_>>());
-                        keeping = self.keep_sums(l, whole);
+                        keeping = self.keep_sums(l, whole, &mut stmt.binds);
                     }
                     if !l.carried.is_empty() {
-                        l.count = self.as_length(l.count);
                         let changed = Changed::find(&l.carried, &l.body, 0);
                         let index = Some(l.index);
                         let saved = self.collect_state(&mut stmt.binds, &l.carried, changed, index, &mut l.body);
@@ -156,11 +159,7 @@ impl Sweep<'_> {
             }
             let mut now = *var;
             if var.ty.is_array() && !(self.steady.contains(var) && var.ty.rank < Type::MAX_RANK) {
-                let shape = self.module.new_shape("state");
-                let tag = self.module.add_cell(shape, vec![var.ty]);
-                now = Var::fresh(var.name, Type::boxed(shape));
-                let op = Op::Cell { shape, tag, fields: vec![(*var).into()] };
-                body.stmts.push(Stmt { binds: vec![now], op, span: self.b.span });
+                now = self.in_cell(*var, body);
             }
             let all = Var::fresh(var.name.with("_saved"), now.ty.in_array());
             body.results.push(now.into());
@@ -168,6 +167,16 @@ impl Sweep<'_> {
             saved.push(Saved::States(all.into()));
         }
         saved
+    }
+
+    /// A cell at the end of a block, which has an array in it.
+    pub(super) fn in_cell(&mut self, array: Var, body: &mut Block) -> Var {
+        let shape = self.module.new_shape("state");
+        let tag = self.module.add_cell(shape, vec![array.ty]);
+        let cell = Var::fresh(array.name, Type::boxed(shape));
+        let op = Op::Cell { shape, tag, fields: vec![array.into()] };
+        body.stmts.push(Stmt { binds: vec![cell], op, span: self.b.span });
+        cell
     }
 
     /// Whether a statement with nested blocks has anything to be taken backwards.

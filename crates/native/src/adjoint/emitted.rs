@@ -1,6 +1,7 @@
 //! What a trace keeps of a forward sweep: as little as the rest can be computed from cheaply.
 
 use super::*;
+use crate::flow::scalar::is_cheap;
 
 /// What a forward sweep wrote: its variables, and how to have the cheap ones again.
 #[derive(Default)]
@@ -81,12 +82,4 @@ impl Emitted {
         again.reverse();
         again
     }
-}
-
-/// Whether it pays to compute a primitive again rather than to keep its value: not for elementary functions.
-pub(super) fn is_cheap(prim: Prim) -> bool {
-    !matches!(
-        prim.info().eval,
-        gradus_core::prim::Eval::Real(_) if !matches!(prim, Prim::NegReal | Prim::Abs | Prim::Sqrt)
-    ) && !matches!(prim, Prim::PowReal | Prim::Polygamma | Prim::Atan2)
 }

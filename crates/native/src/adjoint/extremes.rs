@@ -1,9 +1,9 @@
 //! Loops that look for the largest or smallest of numbers. Only one of these has a slope: the last that is the extreme, or what the search began with. So the
 //! way back finds it and runs one iteration again, instead of keeping for every iteration what was found so far.
 
-use super::emitted::is_cheap;
 use super::*;
 use crate::cores::{joins, Join};
+use crate::flow::scalar::is_cheap;
 
 /// Whether a loop does nothing but look for extremes of numbers that are cheap to compute again.
 pub(super) fn are_all(l: &For) -> bool {

@@ -2,13 +2,15 @@
 //!
 //! - Elementary functions whose values the loop collects are in an array already. A loop inside others that only adds them up, as in a mixture, collects
 //!   them too: there they are few, and soon read.
-//! - Sums that it adds up in loops inside, such as the products of a row and a vector, are kept if their values matter on the way back. The forward sweep
-//!   writes them into an array with an axis for each loop around the sum. Whether it does is decided when the program runs, by what the array would take
-//!   and how long the sums are; where it does not, the way back adds up again.
+//! - Sums that it adds up in loops inside, such as the products of a row and a vector, are kept if their values matter on the way back. Where the loops
+//!   around the sum collect something, they collect it too. Elsewhere the forward sweep writes them into an array with an axis for each of these loops;
+//!   whether it does is decided when the program runs, by what the array would take and how long the sums are, and where it does not, the way back adds
+//!   up again.
+//! - Arrays of sums, as products of matrices are, are kept by a loop with state that makes them, if their elements matter on the way back.
 
 use super::control::outer_accumulators;
-use super::emitted::is_cheap;
 use super::*;
+use crate::flow::scalar::is_cheap;
 use crate::partials::is_from_value;
 use gradus_core::traverse::with_stack;
 
@@ -81,9 +83,47 @@ impl Sweep<'_> {
         }
     }
 
+    /// Makes a loop with state keep the arrays of sums that it makes, each in a cell, since it may be of another size each time; `binds` gets the arrays of
+    /// these cells.
+    pub(super) fn keep_arrays(&mut self, l: &mut For, binds: &mut Vec<Var>) {
+        let mut wanted = Vec::new();
+        self.arrays_that_matter(&l.body, &mut FxHashSet::default(), &mut wanted);
+        for array in wanted {
+            let cell = self.in_cell(array, &mut l.body);
+            l.body.results.push(cell.into());
+            let all = Var::fresh(array.name.with("_saved"), cell.ty.in_array());
+            binds.push(all);
+            let index = vec![l.index.into()];
+            self.kept.insert(array, Kept { cond: Atom::Bool(true), all: all.into(), index });
+        }
+    }
+
+    /// Adds the arrays whose elements the way back through a block needs to those that are known to matter. Those of sums that the block itself makes are
+    /// to be kept; the others are made again, from arrays that matter then.
+    fn arrays_that_matter(&self, block: &Block, matter: &mut FxHashSet<Var>, keep: &mut Vec<Var>) {
+        let numbers = self.values_that_matter(block);
+        for stmt in block.stmts.iter().rev() {
+            for (inner, _) in stmt.op.blocks() {
+                with_stack(|| self.arrays_that_matter(inner, matter, &mut Vec::new()));
+            }
+            let is_wanted = |v: &Var| matter.contains(v) || (numbers.contains(v) && matches!(stmt.op, Op::Get { .. }));
+            if self.is_kept(stmt) || !stmt.binds.iter().any(is_wanted) {
+                continue;
+            }
+            match (&stmt.op, &stmt.binds[..]) {
+                (Op::For(l), [array]) if is_of_sums(l, *array) && self.is_active((*array).into()) => keep.push(*array),
+                _ => {
+                    stmt.op.for_each_operand(&mut |a| matter.extend(a.var().filter(|v| v.ty.is_array())));
+                    let inner = stmt.op.blocks().into_iter().flat_map(|(inner, _)| free_vars(inner));
+                    matter.extend(inner.filter(|v| v.ty.is_array()));
+                }
+            }
+        }
+    }
+
     /// Makes a loop keep sums, and writes what comes before it. [`Sweep::has_kept`] is to be told after the loop. `whole` is the loop with what it adds to
-    /// settled accumulators, as the way back will know it.
-    pub(super) fn keep_sums(&mut self, l: &mut For, whole: &For) -> Vec<Keeping> {
+    /// settled accumulators, as the way back will know it; `binds` gets what it collects in addition.
+    pub(super) fn keep_sums(&mut self, l: &mut For, whole: &For, binds: &mut Vec<Var>) -> Vec<Keeping> {
         let mut inside: FxHashSet<Var> = [l.index].into_iter().collect();
         walk::for_each_binder(&l.body, &mut |v| {
             inside.insert(v);
@@ -91,17 +131,22 @@ impl Sweep<'_> {
         let mut sums = Vec::new();
         self.find_sums(whole, &mut Vec::new(), &inside, &mut sums);
         let keep = |sum: Sum| {
+            let index: Vec<Atom> = sum.loops.iter().map(|(index, _)| (*index).into()).collect();
+            if let Some(all) = collect_too(l, sum.value, &sum.loops[1..]) {
+                binds.push(all);
+                self.kept.insert(sum.value, Kept { cond: Atom::Bool(true), all: all.into(), index });
+                return None;
+            }
             let cond = self.is_worth_keeping(&sum);
             let counts = sum.loops.iter().map(|(_, count)| *count);
             let dims: Vec<Atom> = counts.map(|count| self.size(cond, count)).collect();
             // To which a sum adds without losing the sign of its zero.
             let zeros = self.b.fill(dims, Atom::Real(-0.0));
             let acc = self.b.open(sum.value.name.with("_saved"), zeros);
-            let index: Vec<Atom> = sum.loops.iter().map(|(index, _)| (*index).into()).collect();
             add_where_made(&mut l.body, sum.value, cond, acc, &index);
-            Keeping { value: sum.value, cond, acc, index }
+            Some(Keeping { value: sum.value, cond, acc, index })
         };
-        sums.into_iter().map(keep).collect()
+        sums.into_iter().filter_map(keep).collect()
     }
 
     pub(super) fn has_kept(&mut self, keeping: Vec<Keeping>) {
@@ -149,6 +194,7 @@ impl Sweep<'_> {
         with_stack(|| {
             for stmt in &l.body.stmts {
                 match (&stmt.op, &stmt.binds[..]) {
+                    _ if self.is_kept(stmt) => {}
                     (Op::For(inner), _) => self.find_sums(inner, around, inside, found),
                     (Op::Freeze { acc }, [y]) if matters.contains(y) && !self.kept.contains_key(y) => {
                         let Some((_, Op::For(added))) = adding_up(&l.body.stmts, *acc) else { continue };
@@ -210,7 +256,11 @@ impl Sweep<'_> {
         let Some(Kept { cond, all, index }) = self.kept.get(value).cloned() else { return };
         let Op::Freeze { acc } = &stmt.op else {
             let there = self.b.get(all, index);
-            return self.b.bind(vec![*value], Op::Copy { value: there });
+            let op = match there.ty() == value.ty {
+                true => Op::Copy { value: there },
+                false => Op::Unpack { cell: there, tag: 0 },
+            };
+            return self.b.bind(vec![*value], op);
         };
         let is_own = |s: &Stmt| s.binds.contains(acc) || s.mentions(*acc);
         let (mut own, others): (Vec<Stmt>, Vec<Stmt>) = left_out.drain(..).partition(is_own);
@@ -243,6 +293,40 @@ fn adding_up(stmts: &[Stmt], acc: Var) -> Option<([usize; 2], &Op)> {
     mentions.next().filter(|(_, stmt)| matches!(stmt.op, Op::Freeze { .. }))?;
     let alone = mentions.next().is_none() && stmt.binds.is_empty() && outer_accumulators(&stmt.op) == [acc];
     alone.then_some(([open, adds], &stmt.op))
+}
+
+/// Whether a loop does nothing but make an array of which each element is a sum that a loop adds up.
+fn is_of_sums(l: &For, array: Var) -> bool {
+    let collects = |block: &Block, var: Var| block.results[..] == [var.into()];
+    let pure = l.carried.is_empty() && outer_accumulators(&Op::For(l.clone())).is_empty();
+    pure && array.ty.is_real()
+        && with_stack(|| {
+            l.body.stmts.iter().any(|stmt| match (&stmt.op, &stmt.binds[..]) {
+                (Op::For(inner), [row]) if array.ty.rank > 1 => collects(&l.body, *row) && is_of_sums(inner, *row),
+                (Op::Freeze { acc }, [_]) if array.ty.rank == 1 => adding_up(&l.body.stmts, *acc).is_some(),
+                _ => false,
+            })
+        })
+}
+
+/// Makes a loop collect a number that the last of some loops inside makes, if all of them collect something anyway; and the array of it.
+fn collect_too(l: &mut For, value: Var, inside: &[(Var, Atom)]) -> Option<Var> {
+    if !l.carried.is_empty() || l.body.results.is_empty() {
+        return None;
+    }
+    let each = match inside {
+        [] => value,
+        [(index, _), rest @ ..] => l.body.stmts.iter_mut().find_map(|stmt| match &mut stmt.op {
+            Op::For(inner) if inner.index == *index => {
+                let row = collect_too(inner, value, rest)?;
+                stmt.binds.push(row);
+                Some(row)
+            }
+            _ => None,
+        })?,
+    };
+    l.body.results.push(each.into());
+    Some(Var::fresh(value.name.with("_saved"), each.ty.in_array()))
 }
 
 /// Puts a number, where it is made, into its place of an array.

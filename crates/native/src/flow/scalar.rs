@@ -17,6 +17,14 @@ pub fn is_comparison(prim: Prim) -> bool {
     matches!(prim, Prim::Equal | Prim::NotEqual | Prim::Less | Prim::LessEqual | Prim::Greater | Prim::GreaterEqual)
 }
 
+/// Whether it pays to compute a primitive again rather than to keep its value: not for elementary functions.
+pub fn is_cheap(prim: Prim) -> bool {
+    !matches!(
+        prim.info().eval,
+        gradus_core::prim::Eval::Real(_) if !matches!(prim, Prim::NegReal | Prim::Abs | Prim::Sqrt)
+    ) && !matches!(prim, Prim::PowReal | Prim::Polygamma | Prim::Atan2)
+}
+
 /// The result type of a primitive on numbers of the given types; `None` if it is no such primitive or does not take these.
 pub fn result(prim: Prim, args: &[Type]) -> Option<Type> {
     if args.iter().any(|t| t.is_array() || t.accumulator) {

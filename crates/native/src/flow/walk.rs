@@ -265,7 +265,7 @@ pub fn count_uses(block: &Block) -> FxHashMap<Var, usize> {
 }
 
 /// Copies flow with every binder renewed and variables replaced.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Renaming {
     pub map: FxHashMap<Var, Atom>,
 }

@@ -34,6 +34,16 @@ pub(super) enum Key {
     Immediate(ShapeId, usize),
 }
 
+impl Key {
+    /// Of a primitive that does not mind the order of what it takes, in one order.
+    pub(super) fn scalar(prim: Prim, mut args: Vec<Atom>) -> Key {
+        if matches!(prim, Prim::AddReal | Prim::MulReal | Prim::AddInt | Prim::MulInt | Prim::Equal) {
+            args.sort_by_key(|a| a.var().map_or(u32::MAX, |v| v.id));
+        }
+        Key::Scalar(prim, args)
+    }
+}
+
 /// How an array or number came about, as far as later reads can use it.
 #[derive(Clone)]
 pub(super) enum Made {
@@ -76,25 +86,25 @@ pub(super) struct Forward {
     pub(super) inequalities: Vec<Linear>,
     /// Lengths of rows, with what they are if there are any rows.
     pub(super) row_lengths: FxHashMap<Var, Atom>,
+    /// For each number of rows, the lengths of rows of matrices that have so many, again with what they are if there are any.
+    columns: FxHashMap<Atom, Vec<(Var, Atom)>>,
     /// Integers that are lengths of arrays.
     pub(super) lengths: FxHashSet<Var>,
 }
 
 impl Forward {
     fn block(&mut self, block: &mut Block) {
-        self.block_knowing(block, None);
+        self.block_knowing(block, |_| ());
     }
 
-    /// Walks a block in which a boolean is known.
-    fn block_knowing(&mut self, block: &mut Block, fact: Option<(Var, bool)>) {
+    /// Walks a block in which more is known.
+    fn block_knowing(&mut self, block: &mut Block, learn: impl FnOnce(&mut Forward)) {
         with_stack(|| {
             let around = std::mem::replace(&mut self.here, self.is_open.len());
             self.is_open.push(true);
             self.equal.push(Vec::new());
             let inequalities = self.inequalities.len();
-            if let Some((fact, outcome)) = fact {
-                self.learn(fact, outcome);
-            }
+            learn(self);
             let mut out = Vec::with_capacity(block.stmts.len());
             for stmt in std::mem::take(&mut block.stmts) {
                 self.stmt(stmt, &mut out);
@@ -113,6 +123,23 @@ impl Forward {
                 };
             }
         })
+    }
+
+    /// In the body of a loop, its count is positive, and matrices with so many rows have some.
+    fn learn_runs(&mut self, count: Atom) {
+        self.learn_positive(count);
+        if let Some((cond, outcome)) = self.decides(count) {
+            self.learn(cond, outcome);
+        }
+        for (length, of_row) in self.columns.get(&count).cloned().unwrap_or_default() {
+            self.learn_is(length, of_row);
+        }
+    }
+
+    fn learn_atom(&mut self, fact: Atom, outcome: bool) {
+        if let Atom::Var(fact) = fact {
+            self.learn(fact, outcome);
+        }
     }
 
     /// From here to the end of the block, a boolean is known, and with it what it is made of.
@@ -161,6 +188,11 @@ impl Forward {
         if from.ty != Type::INT {
             return;
         }
+        self.learn_is(from, to);
+    }
+
+    /// From here to the end of the block, an integer is replaced by what it is.
+    fn learn_is(&mut self, from: Var, to: Atom) {
         let before = self.replaced.map.insert(from, to);
         if let Some(scope) = self.equal.last_mut() {
             scope.push((from, before));
@@ -243,11 +275,7 @@ impl Forward {
                 if !y.ty.is_real() {
                     self.made.insert(y, Made::Scalar(prim, args.clone()));
                 }
-                let mut ordered = args;
-                if matches!(prim, Prim::AddReal | Prim::MulReal | Prim::AddInt | Prim::MulInt) {
-                    ordered.sort_by_key(|a| a.var().map_or(u32::MAX, |v| v.id));
-                }
-                self.keep(Key::Scalar(prim, ordered), stmt, out);
+                self.keep(Key::scalar(prim, args), stmt, out);
             }
             Op::Copy { value } => {
                 let value = self.replaced.atom(*value);
@@ -293,6 +321,9 @@ impl Forward {
                         self.lengths.insert(stmt.binds[0]);
                         if let Some(length) = self.length_of_rows(array, axis) {
                             self.row_lengths.insert(stmt.binds[0], length);
+                            if let (Some(rows), 1) = (self.dim(array, 0), axis) {
+                                self.columns.entry(rows).or_default().push((stmt.binds[0], length));
+                            }
                         }
                         self.keep(Key::Dim(array, axis), stmt, out);
                     }
@@ -441,12 +472,10 @@ impl Forward {
                 l.carried.iter_mut().for_each(|(_, init)| self.atom(init));
                 self.below.insert(l.index, l.count);
                 self.state_shapes(&l.carried, &l.body, 0, &stmt.binds);
-                let inequalities = self.inequalities.len();
                 self.loops.push((l.index, l.count));
-                self.learn_positive(l.count);
-                self.block(&mut l.body);
+                let count = l.count;
+                self.block_knowing(&mut l.body, |known| known.learn_runs(count));
                 self.loops.pop();
-                self.inequalities.truncate(inequalities);
                 let (state, count) = (l.carried.len(), l.count);
                 for (array, row) in stmt.binds[state..].iter().zip(&l.body.results[state..]) {
                     if let Some(copied) = self.copied(*row, l) {
@@ -517,8 +546,8 @@ impl Forward {
             }
             return;
         }
-        self.block_knowing(then, cond.var().map(|v| (v, true)));
-        self.block_knowing(otherwise, cond.var().map(|v| (v, false)));
+        self.block_knowing(then, |known| known.learn_atom(cond, true));
+        self.block_knowing(otherwise, |known| known.learn_atom(cond, false));
         if then.stmts.is_empty() && otherwise.stmts.is_empty() && stmt.binds.iter().all(|v| !v.ty.is_counted()) {
             let sides: Vec<(Atom, Atom)> =
                 then.results.iter().copied().zip(otherwise.results.iter().copied()).collect();

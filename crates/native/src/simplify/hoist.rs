@@ -5,7 +5,7 @@
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 pub fn run(block: &mut Block) {
     with_stack(|| {
@@ -35,6 +35,107 @@ pub fn run(block: &mut Block) {
         }
         block.stmts = out;
     })
+}
+
+/// Moves arrays that each iteration of a loop would make alike in front of it, where the loop that makes one cannot fail and reads others from end to end, so
+/// that it may run even if the loop around it does not. Done when loops have been fused: what is only read once is no array any more.
+pub fn arrays(block: &mut Block) {
+    let mut lengths = Lengths::default();
+    lengths.find(block);
+    lengths.move_arrays(block);
+}
+
+/// What is known of counts.
+#[derive(Default)]
+struct Lengths {
+    /// Lengths, with the array and the axis.
+    of: FxHashMap<Var, (Var, u8)>,
+    /// Those that are 0 or another one.
+    at_most: FxHashMap<Var, Var>,
+}
+
+impl Lengths {
+    fn find(&mut self, block: &Block) {
+        with_stack(|| {
+            for stmt in &block.stmts {
+                match &stmt.op {
+                    Op::Dim { array, axis } => {
+                        self.of.insert(stmt.binds[0], (*array, *axis));
+                    }
+                    Op::Select { then: Atom::Int(0), otherwise: Atom::Var(n), .. }
+                    | Op::Select { then: Atom::Var(n), otherwise: Atom::Int(0), .. } => {
+                        self.at_most.insert(stmt.binds[0], *n);
+                    }
+                    op => op.blocks().iter().for_each(|(inner, _)| self.find(inner)),
+                }
+            }
+        })
+    }
+
+    fn move_arrays(&self, block: &mut Block) {
+        with_stack(|| {
+            let mut out = Vec::with_capacity(block.stmts.len());
+            for mut stmt in std::mem::take(&mut block.stmts) {
+                stmt.op.blocks_mut().into_iter().for_each(|inner| self.move_arrays(inner));
+                if let Op::For(For { body, index, carried, .. }) = &mut stmt.op {
+                    let mut inside = FxHashSet::from_iter([*index]);
+                    inside.extend(carried.iter().map(|(state, _)| *state));
+                    let mut kept = Vec::with_capacity(body.stmts.len());
+                    for stmt in std::mem::take(&mut body.stmts) {
+                        if self.makes_array_alike(&stmt, &inside) {
+                            out.push(stmt);
+                        } else {
+                            inside.extend(stmt.binds.iter().copied());
+                            kept.push(stmt);
+                        }
+                    }
+                    body.stmts = kept;
+                }
+                out.push(stmt);
+            }
+            block.stmts = out;
+        })
+    }
+
+    /// Whether a statement makes an array of others and of nothing that changes, and may do so at any time.
+    fn makes_array_alike(&self, stmt: &Stmt, changing: &FxHashSet<Var>) -> bool {
+        let (Op::For(l), [array]) = (&stmt.op, &stmt.binds[..]) else { return false };
+        let whole = Block { stmts: vec![stmt.clone()], results: Vec::new() };
+        let outer = walk::free_vars(&whole);
+        l.carried.is_empty()
+            && array.ty.is_real()
+            && outer.iter().any(|v| v.ty.is_array())
+            && !outer.iter().any(|v| changing.contains(v) || v.ty.accumulator)
+            && !super::failures::can_fail(stmt)
+            && self.reads_to_the_end(&whole, &mut Vec::new())
+    }
+
+    /// Whether every read in a block is at indices of loops, each of which goes along that axis of the array.
+    fn reads_to_the_end(&self, block: &Block, loops: &mut Vec<(Var, Atom)>) -> bool {
+        with_stack(|| {
+            block.stmts.iter().all(|stmt| match &stmt.op {
+                Op::Get { array, index } => index.iter().enumerate().all(|(axis, at)| {
+                    let along = loops.iter().find(|(index, _)| *at == (*index).into());
+                    along.is_some_and(|(_, count)| self.length(*count) == Some((*array, axis as u8)))
+                }),
+                Op::For(l) => {
+                    loops.push((l.index, l.count));
+                    let all = self.reads_to_the_end(&l.body, loops);
+                    loops.pop();
+                    all
+                }
+                op => op.blocks().is_empty(),
+            })
+        })
+    }
+
+    fn length(&self, count: Atom) -> Option<(Var, u8)> {
+        let count = count.var()?;
+        match self.at_most.get(&count) {
+            Some(n) => with_stack(|| self.length((*n).into())),
+            None => self.of.get(&count).copied(),
+        }
+    }
 }
 
 /// The body of a loop that only checks what has nothing to do with it, if need be under conditions of that kind.

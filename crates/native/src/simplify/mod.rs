@@ -2,11 +2,13 @@
 //! accumulators, which is what accumulators are for.
 
 mod accumulators;
+mod apart;
 mod at_once;
 mod branches;
 mod collect;
 mod copies;
 mod dead;
+mod failures;
 mod forward;
 mod fuse;
 mod gathers;
@@ -95,6 +97,7 @@ pub fn block(block: &mut Block, module: &Module) {
         fuse::run(block);
         sums::out_of_loops(block);
     }
+    hoist::arrays(block);
     forward::run(block);
     dead::run(block, module);
 }

@@ -7,13 +7,14 @@
 //! One of the two may be no matrix yet but a number that the loops i and j compute, as on the way back through a product. If there is a matrix of that
 //! size anyway, they collect these numbers in another one, and the product is made after them.
 
-use super::{copies, dead};
-use crate::flow::walk::for_each_binder;
+use super::{apart, copies, dead, together};
+use crate::flow::walk::{for_each_binder, Renaming};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use gradus_source::Span;
 use rustc_hash::FxHashSet;
+use std::collections::VecDeque;
 
 /// Loops known to be shorter are no work for a library.
 const SHORT: i64 = 8;
@@ -36,7 +37,12 @@ fn take_out(block: &mut Block, lengths: &FxHashSet<Var>, made: &mut FxHashSet<Va
         let mut any = false;
         let mut out = Vec::with_capacity(block.stmts.len());
         let mut found = Found::default();
-        for mut stmt in std::mem::take(&mut block.stmts) {
+        let mut rest: VecDeque<Stmt> = std::mem::take(&mut block.stmts).into();
+        while let Some(mut stmt) = rest.pop_front() {
+            let second = in_two(&stmt, lengths).map(|[first, second]| {
+                stmt = first;
+                second
+            });
             if let Op::For(l) = &mut stmt.op {
                 any |= of_nest(l, &mut stmt.binds, stmt.span, lengths, &mut found);
             }
@@ -44,6 +50,13 @@ fn take_out(block: &mut Block, lengths: &FxHashSet<Var>, made: &mut FxHashSet<Va
                 any |= take_out(inner, lengths, made);
             }
             out.append(&mut found.before);
+            if let Some(mut second) = second {
+                if let Some(mut names) = together::made_before(&mut out, &stmt) {
+                    second.op = names.op(&second.op);
+                    out.extend(only_checks(&mut stmt, &names));
+                }
+                rest.push_front(second);
+            }
             out.push(stmt);
             out.append(&mut found.after);
         }
@@ -53,12 +66,36 @@ fn take_out(block: &mut Block, lengths: &FxHashSet<Var>, made: &mut FxHashSet<Va
     })
 }
 
+/// Leaves to a loop only what it checks; what it has made is known under other names, from which it is copied.
+fn only_checks(stmt: &mut Stmt, names: &Renaming) -> Vec<Stmt> {
+    if let Op::For(l) = &mut stmt.op {
+        l.body.results.clear();
+    }
+    let copy = |bind: Var| Stmt { binds: vec![bind], op: Op::Copy { value: names.atom(bind.into()) }, span: stmt.span };
+    std::mem::take(&mut stmt.binds).into_iter().map(copy).collect()
+}
+
+/// A loop as two, if the second has products then that the whole has not.
+fn in_two(stmt: &Stmt, lengths: &FxHashSet<Var>) -> Option<[Stmt; 2]> {
+    let Op::For(outer) = &stmt.op else { return None };
+    apart::places(outer).into_iter().find_map(|at| {
+        let parts = apart::split(outer, &stmt.binds, stmt.span, at)?;
+        let Op::For(second) = &parts[1].op else { return None };
+        // Up to the loop at which it was taken apart.
+        let mut second = second.clone();
+        second.body.stmts.truncate(second.body.stmts.len() + at + 1 - outer.body.stmts.len());
+        of_nest(&mut second, &mut Vec::new(), stmt.span, lengths, &mut Found::default()).then_some(parts)
+    })
+}
+
 /// The products of a block.
 #[derive(Default)]
 struct Found {
     /// Those of a nest of loops, as statements to stand before and after it.
     before: Vec<Stmt>,
     after: Vec<Stmt>,
+    /// Statements to stand before the middle loop.
+    rows: Vec<Stmt>,
     /// The numbers that the two outer loops of the nest collect, each with its matrix.
     collected: Vec<(Var, Var)>,
     /// Products that were made of nothing else so far.
@@ -77,11 +114,15 @@ fn of_nest(outer: &mut For, binds: &mut Vec<Var>, span: Span, lengths: &FxHashSe
     });
     let around = outer.clone();
     let For { body, .. } = outer;
-    for stmt in &mut body.stmts {
-        let Op::For(middle) = &mut stmt.op else { continue };
-        if !is_long(middle) || is_among(&inside, middle.count) {
-            continue;
-        }
+    let mut out = Vec::with_capacity(body.stmts.len());
+    for mut stmt in std::mem::take(&mut body.stmts) {
+        let middle = match &mut stmt.op {
+            Op::For(middle) if is_long(middle) && !is_among(&inside, middle.count) => middle,
+            _ => {
+                out.push(stmt);
+                continue;
+            }
+        };
         let nest = Nest { outer: &around, middle: &middle.clone(), inside: &inside, lengths };
         let mut kept = Vec::new();
         for mut stmt in std::mem::take(&mut middle.body.stmts) {
@@ -98,15 +139,18 @@ fn of_nest(outer: &mut For, binds: &mut Vec<Var>, span: Span, lengths: &FxHashSe
             body.results.push(row.into());
             binds.push(matrix);
         }
+        out.append(&mut found.rows);
+        out.push(stmt);
     }
+    body.stmts = out;
     any
 }
 
-fn is_long(l: &For) -> bool {
+pub(super) fn is_long(l: &For) -> bool {
     l.carried.is_empty() && !matches!(l.count, Atom::Int(n) if n < SHORT)
 }
 
-fn is_among(vars: &FxHashSet<Var>, atom: Atom) -> bool {
+pub(super) fn is_among(vars: &FxHashSet<Var>, atom: Atom) -> bool {
     atom.var().is_some_and(|v| vars.contains(&v))
 }
 
@@ -151,6 +195,17 @@ impl Nest<'_> {
                     instead.push(Stmt { binds: vec![element], op, span });
                     let op = Op::Add { acc: sum, index: Vec::new(), value: element.into() };
                     instead.push(Stmt { binds: Vec::new(), op, span });
+                }
+                Target::Row(row) => {
+                    let columns = product.columns;
+                    let array = found.made(product, span, self.lengths);
+                    let (column, element) = (Var::fresh("i", Type::INT), Var::fresh("e", Type::REAL));
+                    let index = vec![self.outer.index.into(), column.into()];
+                    let read = Stmt { binds: vec![element], op: Op::Get { array, index }, span };
+                    let op = Op::Add { acc: row, index: vec![column.into()], value: element.into() };
+                    let body = Block { stmts: vec![read, Stmt { binds: Vec::new(), op, span }], results: Vec::new() };
+                    let l = For { index: column, count: columns, carried: Vec::new(), body, replayed: false };
+                    found.rows.push(Stmt { binds: Vec::new(), op: Op::For(l), span });
                 }
             }
             false
@@ -207,6 +262,10 @@ impl Nest<'_> {
             [] if self.middle.body.stmts.iter().any(|s| s.binds == [*acc]) => {
                 (Target::Sum(*acc), [self.outer.index, self.middle.index])
             }
+            // A row that each iteration of the outer loop begins.
+            [Atom::Var(column)] if self.outer.body.stmts.iter().any(|s| s.binds == [*acc]) => {
+                (Target::Row(*acc), [self.outer.index, column])
+            }
             [Atom::Var(row), Atom::Var(column)] if !self.inside.contains(acc) => (Target::Matrix, [row, column]),
             _ => return None,
         };
@@ -237,7 +296,8 @@ impl Nest<'_> {
                     _ => None,
                 }
             }
-            _ if own == inner.index || along == inner.index => None,
+            // Who waits for the product cannot make a factor.
+            _ if own == inner.index || along == inner.index || !matches!(target, Target::Matrix) => None,
             _ => atom.var().filter(|v| self.may_collect(*v, found)).map(|number| {
                 let first = if own_first { own } else { along };
                 Factor { matrix: number, transposed: first != self.outer.index }
@@ -301,5 +361,8 @@ impl Found {
 /// What a product is added to.
 enum Target {
     Matrix,
+    /// A sum of the two outer loops.
     Sum(Var),
+    /// A row of the outermost.
+    Row(Var),
 }

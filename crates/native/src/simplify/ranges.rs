@@ -97,7 +97,7 @@ impl Forward {
             Prim::LessEqual | Prim::GreaterEqual if self.is_at_most(a, b) => true,
             Prim::LessEqual | Prim::GreaterEqual if self.is_less(b, a, false) => false,
             Prim::Equal | Prim::NotEqual => {
-                let equal = self.find(&Key::Scalar(Prim::Equal, vec![a, b])).is_some_and(|e| self.holds(e))
+                let equal = self.find(&Key::scalar(Prim::Equal, vec![a, b])).is_some_and(|e| self.holds(e))
                     || (self.is_at_most(a, b) && self.is_at_most(b, a));
                 let differ = || self.is_less(a, b, false) || self.is_less(b, a, false);
                 if !equal && !differ() {
@@ -201,19 +201,38 @@ impl Forward {
     /// Whether a form is certainly not negative.
     fn is_natural(&self, form: &Linear, any_rows: bool) -> bool {
         let recent = || self.inequalities.iter().rev().filter(|known| known.shares_a_variable(form)).take(TRIED);
-        self.is_natural_by_ranges(form.clone(), any_rows)
-            || recent().any(|known| self.is_natural_by_ranges(form.clone().plus(-1, known), any_rows))
+        self.is_natural_by_ranges(form.clone(), any_rows, |count| count)
+            || recent().any(|known| self.is_natural_by_ranges(form.clone().plus(-1, known), any_rows, |count| count))
+            || self.is_natural_by_ranges(form.clone(), any_rows, |count| self.at_most(count))
     }
 
-    fn is_natural_by_ranges(&self, mut form: Linear, any_rows: bool) -> bool {
+    /// `limit` gives what a count is at most, where its loop runs.
+    fn is_natural_by_ranges(&self, mut form: Linear, any_rows: bool, limit: impl Fn(Atom) -> Atom) -> bool {
         for (index, count) in self.loops.iter().rev() {
             let coefficient = form.take(*index);
             if coefficient < 0 {
-                let last = self.form(*count, DEPTH, any_rows).0.plus(-1, &Linear::constant(1));
+                let last = self.form(limit(*count), DEPTH, any_rows).0.plus(-1, &Linear::constant(1));
                 form = form.plus(coefficient, &last);
             }
         }
         form.constant >= 0 && form.terms.iter().all(|(v, coefficient)| *coefficient > 0 && self.is_size(*v))
+    }
+
+    /// What a count is if it is not 0, as that of the columns of a matrix that may have no rows: where the loop runs, it is not.
+    fn at_most(&self, count: Atom) -> Atom {
+        match count.var().and_then(|v| self.made.get(&v)) {
+            Some(Made::Choice(_, Atom::Int(0), n) | Made::Choice(_, n, Atom::Int(0))) => self.at_most(*n),
+            _ => count,
+        }
+    }
+
+    /// What decides whether a count is 0, and how it must be decided where the loop runs.
+    pub(super) fn decides(&self, count: Atom) -> Option<(Var, bool)> {
+        match self.made.get(&count.var()?)? {
+            Made::Choice(Atom::Var(cond), Atom::Int(0), _) => Some((*cond, false)),
+            Made::Choice(Atom::Var(cond), _, Atom::Int(0)) => Some((*cond, true)),
+            _ => None,
+        }
     }
 
     /// Whether a variable is a length, or was found not to be negative.

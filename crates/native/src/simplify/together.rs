@@ -1,6 +1,8 @@
-//! A loop of sums, and a later one that computes the same again, as the value of a function and its derivative do: the sums join the later one.
+//! A loop of sums, and a later one that computes the same again, as the value of a function and its derivative do: the sums join the later one. Arrays that a
+//! loop makes again join the earlier one.
 
-use crate::flow::walk::{for_each_operand, Renaming};
+use super::failures::{can_fail, fail_later};
+use crate::flow::walk::{self, for_each_operand, Renaming};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -31,7 +33,12 @@ fn join(block: &mut Block, first: usize, later: usize) -> bool {
         return false;
     }
     let Some(body) = joined(sums, l) else { return false };
-    let Some(dependent) = dependent(sums, &block.stmts[first + 1..later], &block.stmts[later]) else { return false };
+    let between = &block.stmts[first + 1..later];
+    let Some(dependent) = dependent(sums, between, &block.stmts[later]) else { return false };
+    // Failures come in the order in which they came.
+    if !fail_later(between, &block.stmts[..=first]) {
+        return false;
+    }
     let Stmt { op: Op::For(l), .. } = &mut block.stmts[later] else { return false };
     l.body = body;
     // Behind the loop goes what waits for the sums.
@@ -44,66 +51,232 @@ fn join(block: &mut Block, first: usize, later: usize) -> bool {
     true
 }
 
-/// The body of a loop with the sums of another, if it computes at least half of what they are computed from.
-fn joined(sums: &For, l: &For) -> Option<Block> {
-    if sums.body.stmts.len() > LONG || l.body.stmts.len() > 4 * LONG {
+/// Lets an earlier loop collect what a loop collects that makes nothing else, if it computes it anyway; and what the arrays are called there. What the loop checks
+/// is left to it.
+pub(super) fn made_before(before: &mut [Stmt], later: &Stmt) -> Option<Renaming> {
+    let Op::For(l) = &later.op else { return None };
+    if !l.carried.is_empty() || adds_outside(l) {
         return None;
     }
-    let mut body = l.body.clone();
-    let mut names = Names::of(sums, l);
-    let (mut same, mut rest) = (0, Vec::new());
-    for stmt in &sums.body.stmts {
-        if let (Op::Add { acc, index, .. }, []) = (&stmt.op, &stmt.binds[..]) {
-            if acc.ty.rank > 0 || !index.is_empty() {
-                return None;
-            }
-            rest.push(stmt.clone());
+    let mut only_values = l.clone();
+    without_checks(&mut only_values.body);
+    let wanted = walk::free_vars(&l.body);
+    for stmt in before.iter_mut().rev().take(NEAR) {
+        if stmt.binds.iter().any(|v| wanted.contains(v)) {
+            return None;
+        }
+        let Stmt { op: Op::For(first), binds, .. } = stmt else { continue };
+        if first.count != l.count || !first.carried.is_empty() {
             continue;
         }
-        // Which one it is will be known by the loop that adds to it.
-        if matches!(stmt.op, Op::Open { .. }) && names.opened.contains_key(&stmt.binds[0]) {
-            continue;
-        }
-        let known = body.stmts.iter_mut().find(|known| names.is_same(stmt, known));
-        match (&stmt.op, &stmt.binds[..], known) {
-            (Op::Scalar { .. } | Op::Select { .. } | Op::Get { .. } | Op::Dim { .. }, [bind], known)
-                if !bind.ty.is_counted() =>
-            {
-                match known {
-                    Some(_) => same += 1,
-                    None => rest.push(stmt.clone()),
-                }
-            }
-            (Op::Freeze { .. }, _, Some(_)) => {}
-            // It would have failed here.
-            (Op::Check { .. }, [], Some(known)) => known.span = stmt.span,
-            (Op::For(inner), [], Some(known)) => {
-                same += inner.body.stmts.len();
-                *known = Stmt { binds: Vec::new(), op: names.of.op(&stmt.op), span: stmt.span };
-            }
-            _ => return None,
+        let (mut names, mut body) = (Names::default(), first.body.clone());
+        let is_most = |shared: Shared| shared.same > 0 && shared.other <= shared.same;
+        // What else is read is not known to be in bounds before it is checked.
+        if names.join(&only_values, first.index, &mut body).is_some_and(is_most) && reads(&body) == reads(&first.body) {
+            first.body = body;
+            names.collect(&l.body.results, &later.binds, &mut first.body.results, binds);
+            return Some(names.of);
         }
     }
-    let other = rest.iter().filter(|stmt| !stmt.binds.is_empty()).count();
-    if same == 0 || other > same {
-        return None;
-    }
-    body.stmts.extend(names.of.block(&Block { stmts: rest, results: Vec::new() }).stmts);
-    Some(body)
+    None
 }
 
-/// What the variables of one loop are called in another that computes the same.
-struct Names {
-    of: Renaming,
-    /// The sums that each of the two opens in its body, for one loop to add to, with where they start.
-    opened: FxHashMap<Var, Atom>,
-    known: FxHashMap<Var, Atom>,
+fn without_checks(block: &mut Block) {
+    fn is_check(stmt: &Stmt) -> bool {
+        match &stmt.op {
+            Op::Check { .. } => true,
+            Op::If { then, otherwise, .. } if stmt.binds.is_empty() => {
+                let mut inside = then.stmts.iter().chain(&otherwise.stmts);
+                inside.all(|stmt| matches!(stmt.op, Op::Scalar { .. }) || with_stack(|| is_check(stmt)))
+            }
+            _ => false,
+        }
+    }
+    with_stack(|| {
+        block.stmts.retain(|stmt| !is_check(stmt));
+        super::each_inside(block, without_checks);
+    })
+}
+
+/// How many reads a block has.
+fn reads(block: &Block) -> usize {
+    with_stack(|| {
+        let inside = block.stmts.iter().flat_map(|stmt| stmt.op.blocks()).map(|(inner, _)| reads(inner));
+        inside.sum::<usize>() + block.stmts.iter().filter(|stmt| matches!(stmt.op, Op::Get { .. })).count()
+    })
+}
+
+/// The body of a loop with the sums of another, if it computes at least half of what they are computed from.
+fn joined(sums: &For, l: &For) -> Option<Block> {
+    let mut body = l.body.clone();
+    let mut names = Names::default();
+    let Shared { same, other } = names.join(sums, l.index, &mut body)?;
+    (same > 0 && other <= same).then_some(body)
+}
+
+/// How many statements two loops have in common, and how many the first has besides.
+struct Shared {
+    same: usize,
+    other: usize,
 }
 
 impl Names {
-    fn of(sums: &For, l: &For) -> Names {
-        let of = Renaming { map: [(sums.index, l.index.into())].into_iter().collect() };
-        Names { of, opened: sums_of_one_loop(&sums.body), known: sums_of_one_loop(&l.body) }
+    /// Lets a body with this index do what the body of a loop does. It may have more loops inside, each of which joins one there.
+    fn join(&mut self, sums: &For, index: Var, body: &mut Block) -> Option<Shared> {
+        if sums.body.stmts.len() > LONG || body.stmts.len() > 4 * LONG {
+            return None;
+        }
+        self.of.map.insert(sums.index, index.into());
+        self.opened.extend(self.sums_of_one_addition(&sums.body));
+        self.known.extend(self.sums_of_one_addition(body));
+        let mut shared = Shared { same: 0, other: 0 };
+        let (mut first, mut rest) = (Vec::new(), Vec::new());
+        for stmt in &sums.body.stmts {
+            // Which one it is will be known by the loop that adds to it.
+            if matches!(stmt.op, Op::Open { .. }) && self.opened.contains_key(&stmt.binds[0]) {
+                first.push(stmt);
+                continue;
+            }
+            let known = body.stmts.iter_mut().find(|known| self.is_same(stmt, known));
+            match (&stmt.op, &stmt.binds[..], known) {
+                (
+                    Op::Scalar { .. } | Op::Select { .. } | Op::Stop { .. } | Op::Get { .. } | Op::Dim { .. },
+                    [bind],
+                    known,
+                ) if !bind.ty.is_counted() => match known {
+                    Some(_) => shared.same += 1,
+                    None => {
+                        shared.other += 1;
+                        rest.push(stmt.clone());
+                    }
+                },
+                (Op::Freeze { .. } | Op::Add { .. }, _, Some(_)) => {}
+                (Op::Freeze { acc }, _, None) if self.started.contains(acc) => rest.push(stmt.clone()),
+                (Op::Add { acc, index, .. }, [], None) if acc.ty.rank == 0 && index.is_empty() => {
+                    self.start(*acc)?;
+                    rest.push(stmt.clone());
+                }
+                // It would have failed here.
+                (Op::Check { .. }, [], Some(known)) => known.span = stmt.span,
+                (Op::For(inner), _, Some(known)) => {
+                    shared.same += inner.body.stmts.len();
+                    known.op = self.of.op(&stmt.op);
+                    known.span = stmt.span;
+                }
+                (Op::For(inner), binds, None) => {
+                    let own = sums.body.stmts.iter().flat_map(|stmt| &stmt.binds).copied().collect();
+                    match (0..body.stmts.len()).find_map(|at| self.join_inside(inner, binds, body, at, &own)) {
+                        Some(more) => {
+                            shared.same += more.same;
+                            shared.other += more.other;
+                        }
+                        None if can_fail(stmt) || adds_outside(inner) => return None,
+                        None => {
+                            shared.other += inner.body.stmts.len();
+                            rest.push(stmt.clone());
+                        }
+                    }
+                }
+                _ => return None,
+            }
+        }
+        body.stmts.extend(self.of.block(&Block { stmts: rest, results: Vec::new() }).stmts);
+        let started = first.into_iter().filter(|stmt| self.started.contains(&stmt.binds[0]));
+        let opens: Vec<Stmt> = started.map(|stmt| self.opening(stmt)).collect::<Option<_>>()?;
+        body.stmts.splice(0..0, opens);
+        Some(shared)
+    }
+
+    /// Lets the loop at a place of the later body do what one of the first body does, if everything that it needs for that is there in time; `own` is what the
+    /// first body binds.
+    fn join_inside(
+        &mut self,
+        inner: &For,
+        binds: &[Var],
+        later: &mut Block,
+        at: usize,
+        own: &FxHashSet<Var>,
+    ) -> Option<Shared> {
+        let (_, there) = later.stmts.split_at_mut(at);
+        let (Stmt { op: Op::For(l), binds: arrays, .. }, behind) = there.split_first_mut()? else { return None };
+        if !inner.carried.is_empty() || !l.carried.is_empty() || !self.is(inner.count, l.count) {
+            return None;
+        }
+        let before = self.clone();
+        let mut body = l.body.clone();
+        self.depth += 1;
+        let shared = with_stack(|| self.join(inner, l.index, &mut body)).filter(|shared| shared.same > 0);
+        self.depth -= 1;
+        let is_late =
+            |v: &Var| own.contains(v) || arrays.contains(v) || behind.iter().any(|stmt| stmt.binds.contains(v));
+        if shared.is_none() || walk::free_vars(&body).iter().any(is_late) {
+            *self = before;
+            return None;
+        }
+        l.body = body;
+        self.collect(&inner.body.results, binds, &mut l.body.results, arrays);
+        shared
+    }
+
+    /// Lets a loop that has joined another collect what that one collects, unless it does.
+    fn collect(&mut self, results: &[Atom], binds: &[Var], there: &mut Vec<Atom>, arrays: &mut Vec<Var>) {
+        for (result, bind) in results.iter().zip(binds) {
+            let result = self.of.atom(*result);
+            let at = there.iter().position(|r| *r == result).unwrap_or_else(|| {
+                there.push(result);
+                arrays.push(bind.refresh());
+                arrays.len() - 1
+            });
+            self.of.map.insert(*bind, arrays[at].into());
+        }
+    }
+
+    /// A sum that the later body has not is started there, unless it comes from outside. One that it has is not for adding more.
+    fn start(&mut self, acc: Var) -> Option<()> {
+        if self.opened.contains_key(&acc) && !self.started.contains(&acc) {
+            if self.of.map.contains_key(&acc) {
+                return None;
+            }
+            self.started.insert(acc);
+            self.of.map.insert(acc, acc.refresh().into());
+        }
+        Some(())
+    }
+
+    /// How the later body opens such a sum, before all else.
+    fn opening(&self, stmt: &Stmt) -> Option<Stmt> {
+        let Op::Open { init } = stmt.op else { return None };
+        let acc = self.of.atom(stmt.binds[0].into()).var()?;
+        init.var().is_none().then(|| Stmt { binds: vec![acc], op: Op::Open { init }, span: stmt.span })
+    }
+}
+
+/// What a sum starts from, and in how many loops.
+type Start = (Atom, usize);
+
+/// What the variables of one loop are called in another that computes the same.
+#[derive(Clone, Default)]
+struct Names {
+    of: Renaming,
+    /// The sums that each of the two opens, as far as they are looked at.
+    opened: FxHashMap<Var, Start>,
+    known: FxHashMap<Var, Start>,
+    /// In how many loops of each.
+    depth: usize,
+    /// Those of the first that are new to the second.
+    started: FxHashSet<Var>,
+}
+
+impl Names {
+    /// The sums that a block opens and to which there is one addition before they are taken.
+    fn sums_of_one_addition(&self, block: &Block) -> FxHashMap<Var, Start> {
+        let opened = block.stmts.iter().filter_map(|stmt| match stmt.op {
+            Op::Open { init } if stmt.binds[0].ty.rank == 0 => Some((stmt.binds[0], (init, self.depth))),
+            _ => None,
+        });
+        // The addition, and the end.
+        let uses = walk::count_uses(block);
+        opened.filter(|(acc, _)| uses.get(acc) == Some(&2)).collect()
     }
 
     fn is(&self, a: Atom, b: Atom) -> bool {
@@ -132,8 +305,12 @@ impl Names {
     fn is_same_op(&mut self, a: &Op, b: &Op) -> bool {
         match (a, b) {
             (Op::Scalar { prim: p, args: a }, Op::Scalar { prim: q, args: b }) => p == q && self.are(a, b),
-            (Op::Get { array: x, index: a }, Op::Get { array: y, index: b }) => x == y && self.are(a, b),
-            (Op::Dim { array: x, axis: i }, Op::Dim { array: y, axis: j }) => x == y && i == j,
+            (Op::Get { array: x, index: a }, Op::Get { array: y, index: b }) => {
+                self.is((*x).into(), (*y).into()) && self.are(a, b)
+            }
+            (Op::Dim { array: x, axis: i }, Op::Dim { array: y, axis: j }) => {
+                self.is((*x).into(), (*y).into()) && i == j
+            }
             (Op::Select { cond: c, then: t, otherwise: o }, Op::Select { cond: d, then: u, otherwise: p }) => {
                 self.are(&[*c, *t, *o], &[*d, *u, *p])
             }
@@ -141,12 +318,17 @@ impl Names {
             (Op::Open { init: a }, Op::Open { init: b }) => self.is(*a, *b),
             (Op::Freeze { acc: x }, Op::Freeze { acc: y }) => self.is((*x).into(), (*y).into()),
             (Op::Add { acc: x, index: a, value: v }, Op::Add { acc: y, index: b, value: w }) => {
-                self.is_same_sum(*x, *y) && self.are(a, b) && self.is(*v, *w)
+                self.are(a, b) && self.is(*v, *w) && self.is_same_sum(*x, *y)
             }
-            (Op::For(a), Op::For(b)) if a.carried.is_empty() && b.carried.is_empty() => {
+            (Op::Stop { value: a }, Op::Stop { value: b }) => self.is(*a, *b),
+            (Op::For(a), Op::For(b)) if a.carried.len() == b.carried.len() => {
+                let states = || a.carried.iter().zip(&b.carried);
+                let start_alike = states().all(|((_, a), (_, b))| self.is(*a, *b));
                 self.of.map.insert(a.index, b.index.into());
+                self.of.map.extend(states().map(|((a, _), (b, _))| (*a, (*b).into())));
                 let (stmts, others) = (&a.body.stmts, &b.body.stmts);
-                self.is(a.count, b.count)
+                start_alike
+                    && self.is(a.count, b.count)
                     && stmts.len() == others.len()
                     && with_stack(|| stmts.iter().zip(others).all(|(a, b)| self.is_same(a, b)))
                     && self.are(&a.body.results, &b.body.results)
@@ -161,7 +343,7 @@ impl Names {
             return *name == y.into();
         }
         let starts = match (self.opened.get(&x), self.known.get(&y)) {
-            (Some(start), Some(known)) => self.is(*start, *known),
+            (Some((start, depth)), Some((known, known_depth))) => depth == known_depth && self.is(*start, *known),
             _ => false,
         };
         if starts && !self.of.map.values().any(|name| *name == y.into()) {
@@ -172,37 +354,14 @@ impl Names {
     }
 }
 
-/// The sums that a block opens and that one statement adds to before they are taken, with where they start.
-fn sums_of_one_loop(block: &Block) -> FxHashMap<Var, Atom> {
-    let opened = block.stmts.iter().filter_map(|stmt| match stmt.op {
-        Op::Open { init } if stmt.binds[0].ty.rank == 0 => Some((stmt.binds[0], init)),
-        _ => None,
-    });
-    let mut uses = count_uses_of_accumulators(block);
-    opened.filter(|(acc, _)| uses.remove(acc) == Some(2)).collect()
-}
-
-/// How many statements of a block use each accumulator.
-fn count_uses_of_accumulators(block: &Block) -> FxHashMap<Var, usize> {
-    let mut uses: FxHashMap<Var, usize> = FxHashMap::default();
-    for stmt in &block.stmts {
-        let mut here: FxHashSet<Var> = FxHashSet::default();
-        let mut note = |a: Atom| here.extend(a.var().filter(|v| v.ty.accumulator));
-        stmt.op.for_each_operand(&mut note);
-        stmt.op.blocks().iter().for_each(|(inner, _)| for_each_operand(inner, &mut note));
-        here.into_iter().for_each(|acc| *uses.entry(acc).or_default() += 1);
-    }
-    uses
+fn adds_outside(l: &For) -> bool {
+    walk::free_vars(&l.body).iter().any(|v| v.ty.accumulator)
 }
 
 /// Those of the statements between two loops that wait for the sums of the first; `None` if the second is among them, or one that must stay.
 fn dependent(sums: &For, between: &[Stmt], later: &Stmt) -> Option<Vec<usize>> {
     let mut waited: FxHashSet<Var> = FxHashSet::default();
-    for stmt in &sums.body.stmts {
-        if let Op::Add { acc, .. } = &stmt.op {
-            waited.insert(*acc);
-        }
-    }
+    for_each_operand(&sums.body, &mut |a| waited.extend(a.var().filter(|v| v.ty.accumulator)));
     let mut found = Vec::new();
     for (at, stmt) in between.iter().enumerate() {
         if waited.iter().any(|v| stmt.mentions(*v)) {
