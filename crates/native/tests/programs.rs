@@ -108,15 +108,23 @@ fn the_way_back_through_a_layer_is_products() {
 fn layers_on_a_batch_are_products() {
     let text = "let net ((w, v, xs) : real[][] * real[][] * real[][]) : real =\n\
                 \x20 sum (map (fun x -> logsumexp (matvec v (map tanh (matvec w x)))) xs)\n\
-                let by_net (p : real[][] * real[][] * real[][]) : real * (real[][] * real[][] * real[][]) = value_and_grad net p";
-    let (program, entries) = entries(text, &["by_net"]);
-    let (module, _, _) = gradus_native::lower(&program, &entries).expect("is compiled");
-    let text = gradus_native::flow::print::module(&module);
-    // Two on the way there and four on the way back, by the weights of each layer and by what goes into it; nothing is computed twice.
-    let count = |op: &str| {
-        text.lines().filter(|line| line.trim_start().starts_with(op) || line.contains(&format!("= {op}"))).count()
+                let by_net (p : real[][] * real[][] * real[][]) : real * (real[][] * real[][] * real[][]) = value_and_grad net p\n\
+                let squares ((a, b) : real[][] * real[][]) : real = sum (map (fun r -> sum (map square r)) (matmul a b))\n\
+                let by_squares (p : real[][] * real[][]) : real * (real[][] * real[][]) = value_and_grad squares p";
+    let (program, entries) = entries(text, &["by_net", "by_squares"]);
+    let printed = entries.into_iter().map(|entry| {
+        let (module, _, _) = gradus_native::lower(&program, &[entry]).expect("is compiled");
+        gradus_native::flow::print::module(&module)
+    });
+    let printed: Vec<String> = printed.collect();
+    let products = |text: &str| {
+        text.lines().filter(|line| line.trim_start().starts_with("product ") && line.contains("+=")).count()
     };
-    assert_eq!((count("product "), count("tanh "), count("exp ")), (6, 1, 1), "{text}");
+    assert_eq!(products(&printed[1]), 3, "{}", printed[1]);
+    let text = &printed[0];
+    // Two on the way there and three on the way back, by the weights of both layers and by the inputs; nothing is computed twice.
+    let functions = ["tanh", "exp"].map(|function| text.matches(&format!("= {function} ")).count());
+    assert_eq!((products(text), functions), (5, [1, 1]), "{text}");
 }
 
 #[test]

@@ -391,15 +391,25 @@ pub fn checks_of(l: &For) -> Option<Vec<Stmt>> {
     Some(found)
 }
 
-/// The variables that are lengths of arrays.
+/// The variables that are lengths of arrays, or choices between such and constants that could be.
 pub fn lengths(block: &Block) -> FxHashSet<Var> {
     fn find(block: &Block, found: &mut FxHashSet<Var>) {
         with_stack(|| {
             for stmt in &block.stmts {
-                if let Op::Dim { .. } = stmt.op {
-                    found.extend(&stmt.binds);
-                }
                 stmt.op.blocks().iter().for_each(|(inner, _)| find(inner, found));
+                let is_length =
+                    |atom: &Atom| matches!(atom, Atom::Int(0..)) || atom.var().is_some_and(|v| found.contains(&v));
+                let is_either = |one: &Atom, other: &Atom| is_length(one) && is_length(other);
+                let lengths: Vec<Var> = match &stmt.op {
+                    Op::Dim { .. } => stmt.binds.clone(),
+                    Op::Select { then, otherwise, .. } if is_either(then, otherwise) => stmt.binds.clone(),
+                    Op::If { then, otherwise, .. } => {
+                        let results = then.results.iter().zip(&otherwise.results).zip(&stmt.binds);
+                        results.filter(|((one, other), _)| is_either(one, other)).map(|(_, bind)| *bind).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                found.extend(lengths);
             }
         })
     }
