@@ -84,7 +84,11 @@ impl Infer {
                 candidates.extend(self.locals.keys().cloned());
             }
             candidates.sort();
-            let near = nearest(&path.name.name, candidates.iter().map(|name| &**name));
+            let has_it = |m: &&Symbol| self.tables.modules.get(*m).is_some_and(|n| get(n, &path.name.name).is_some());
+            let near = match self.imported.iter().filter(|_| module.is_none()).filter(has_it).min() {
+                Some(imported) => Some(format!("{imported}.{}", path.name.name)),
+                None => nearest(&path.name.name, candidates.iter().map(|name| &**name)),
+            };
             self.unknown(namespace, path, module, near);
         }
         found

@@ -75,6 +75,13 @@ fn modules() {
   `descent`: not found here
   help: did you mean `descend`?"
     );
+    let errors = errors_of(&[("Optim", "let descend x = x"), ("Main", "import Optim\nlet x = descend 1")]);
+    assert_eq!(
+        errors.join("\n"),
+        "E0101 unknown variable `descend`
+  `descend`: not found here
+  help: did you mean `Optim.descend`?"
+    );
 }
 
 #[test]
