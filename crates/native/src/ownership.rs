@@ -131,6 +131,14 @@ impl Ownership {
         hands_on
     }
 
+    /// The current statement is a branch: the arrays that are used nowhere after it, which both sides take over.
+    pub fn hands_to_sides(&mut self) -> Vec<Var> {
+        let mut handed: Vec<Var> = self.uses.keys().copied().collect();
+        handed.sort_by_key(|v| v.id);
+        self.handed_on.extend(&handed);
+        handed
+    }
+
     /// Whether a variable holds what it stands for; a row that its array outlives, or a field that its cell outlives, does not.
     pub fn holds(&self, var: Var) -> bool {
         self.last_use.contains_key(&var)

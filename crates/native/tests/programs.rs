@@ -3,7 +3,7 @@
 mod support;
 
 use gradus_native::flow::Failure;
-use gradus_native::{compile, Backend, Data, Entry, Layout, Leaf, Native, RunError};
+use gradus_native::{compile, Backend, Data, Entry, Layout, Leaf, Limits, Native, RunError};
 use std::path::Path;
 use support::{entry, program};
 
@@ -125,6 +125,62 @@ fn layers_on_a_batch_are_products() {
     // Two on the way there and three on the way back, by the weights of both layers and by the inputs; nothing is computed twice.
     let functions = ["tanh", "exp"].map(|function| text.matches(&format!("= {function} ")).count());
     assert_eq!((products(text), functions), (5, [1, 1]), "{text}");
+}
+
+#[test]
+fn loops_that_count_are_loops_over_a_range() {
+    let text = "let rec up (i : int) (n : int) (s : real) (x : real) : real = if i >= n then s else up (i + 1) n (s * x) x\n\
+                let rec beyond (i : int) (n : int) (s : real) (x : real) : real = if i <= n then beyond (i + 1) n (s * x) x else s\n\
+                let rec down (i : int) (s : real) (x : real) : real = if i < 0 then s else down (i - 1) (s * x) x\n\
+                let all (a : real[]) : real =\n\
+                \x20 iterate (fun (i, s) -> if i = length a then Inr (exp s) else Inl (i + 1, s * a.(i))) (0, 1.0)\n\
+                let rec early (i : int) (x : real) : real = if i >= 10 || x > 100.0 then x else early (i + 1) (x * x)\n\
+                let rec by_two (i : int) (x : real) : real = if i >= 10 then x else by_two (i + 2) (x * x)";
+    let (program, entries) = entries(text, &["up", "beyond", "down", "all", "early", "by_two"]);
+    for (entry, whiles) in entries.into_iter().zip([0, 0, 0, 0, 1, 1]) {
+        let (module, _, _) = gradus_native::lower(&program, &[entry]).expect("is compiled");
+        let text = gradus_native::flow::print::module(&module);
+        assert_eq!(text.matches("while").count(), whiles, "{text}");
+        // A result that is there when the loop stops is not handed on before.
+        assert!(!text.contains("result"), "{text}");
+    }
+}
+
+/// Arrays of 20,000 places that a loop changes in 60,000 steps, under conditions, several places at once, or by rows: a gradient that kept an array for
+/// each step, or only copied one, would need gigabytes, or go through as many.
+#[test]
+fn gradients_of_loops_that_change_arrays() {
+    let text = "let of_three (x : real[]) : real[] =\n\
+                \x20 ifold (3 * length x) (fun k x -> let i = k mod length x in\n\
+                \x20   if x.(i) > 0.7 then set x i (0.9 * x.(i)) else if x.(i) > 0.3 then set x i (0.5 * x.(i)) else x) x\n\
+                let until (x : real[]) : real[] =\n\
+                \x20 iterate (fun (k, x) -> if k >= 3 * length x || x.(0) < 0.0 then Inr x else\n\
+                \x20   let i = k mod length x in Inl (k + 1, set x i (x.(i) * (if x.(i) > 0.7 then 0.9 else 0.5)))) (0, x)\n\
+                let rows (x : real[]) : real[] =\n\
+                \x20 let m = map (fun v -> [| v; v |]) x in\n\
+                \x20 let step k m = let i = k mod length m in\n\
+                \x20   if m.(i).(0) > 0.7 then set m i (map (fun v -> 0.9 * v) m.(i)) else set m i (set m.(i) 0 (0.5 * m.(i).(0))) in\n\
+                \x20 map (fun r -> r.(0)) (ifold (3 * length m) step m)\n\
+                let exchanged (x : real[]) : real[] =\n\
+                \x20 let x = of_three x in\n\
+                \x20 ifold (length x - 1) (fun i x -> if x.(i) < 1.0 then set (set x i x.(i + 1)) (i + 1) x.(i) else x) x\n\
+                let by_three (x : real[]) : real[] = grad (fun x -> sum (of_three x)) x\n\
+                let by_until (x : real[]) : real[] = grad (fun x -> sum (until x)) x\n\
+                let by_rows (x : real[]) : real[] = grad (fun x -> sum (rows x)) x\n\
+                let by_exchanged (x : real[]) : real[] = grad (fun x -> sum (exchanged x)) x";
+    let limits = Limits { max_memory: Some(64_000_000), ..Limits::default() };
+    for native in natives(text, &["by_three", "by_until", "by_rows", "by_exchanged"]) {
+        for entry in 0..4 {
+            let found = native.call_within(entry, &[Leaf::reals([0.8; 20_000])], &limits);
+            let Ok([Leaf::Reals { data, .. }]) = found.as_deref() else { panic!("{entry}: {found:?}") };
+            // 0.8, 0.72, 0.648, 0.324
+            assert!(
+                data.len() == 20_000 && data.iter().all(|d| (d - 0.405).abs() < 1e-15),
+                "{entry}: {:?}",
+                &data[..4]
+            );
+        }
+    }
 }
 
 #[test]

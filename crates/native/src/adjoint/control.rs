@@ -37,6 +37,7 @@ impl Sweep<'_> {
             }
             Op::For(whole) => {
                 let mut stmt = self.without_settled(stmt);
+                stmt.op.blocks_mut().into_iter().for_each(|body| self.read_kept(body));
                 let mut record = Record::Plain;
                 let mut keeping = Vec::new();
                 if let (Op::For(l), true) = (&mut stmt.op, wanted) {

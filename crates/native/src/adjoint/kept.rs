@@ -275,6 +275,37 @@ impl Sweep<'_> {
         self.frozen.insert(*acc, (*value).into());
     }
 
+    /// Makes a loop that is run again read the numbers of loops inside it that are certainly there.
+    pub(super) fn read_kept(&self, block: &mut Block) {
+        if self.kept.is_empty() {
+            return;
+        }
+        with_stack(|| block.stmts.iter_mut().flat_map(|s| s.op.blocks_mut()).for_each(|inner| self.read_kept(inner)));
+        let mut left: FxHashSet<usize> = FxHashSet::default();
+        for at in 0..block.stmts.len() {
+            let Stmt { binds, op, .. } = &block.stmts[at];
+            let Some(Kept { cond: Atom::Bool(true), all: Atom::Var(all), index }) =
+                binds.first().and_then(|value| self.kept.get(value))
+            else {
+                continue;
+            };
+            match op {
+                Op::Freeze { acc } => match adding_up(&block.stmts, *acc) {
+                    Some((places, _)) => left.extend(places),
+                    None => continue,
+                },
+                Op::Scalar { .. } => {}
+                _ => continue,
+            }
+            block.stmts[at].op = Op::Get { array: *all, index: index.clone() };
+        }
+        let mut at = 0;
+        block.stmts.retain(|_| {
+            at += 1;
+            !left.contains(&(at - 1))
+        });
+    }
+
     /// New names for what is kept.
     pub(super) fn know_kept_as(&mut self, old: Var, new: Var, renaming: &Renaming) {
         if let Some(kept) = self.kept.get(&old) {

@@ -2,6 +2,7 @@
 //! overwrites and not a copy of the array.
 
 use super::*;
+use gradus_core::traverse::with_stack;
 
 /// State of a loop that an iteration hands on with a few places changed.
 pub(super) struct Changed {
@@ -11,15 +12,20 @@ pub(super) struct Changed {
     pub(super) changes: Vec<Change>,
 }
 
-/// `after = set before index := ..`, or a branch that does so on one side or both.
+/// `after = set before index := ..`, or a branch whose sides do so, perhaps several times and in branches of their own.
 pub(super) struct Change {
     before: Var,
     after: Var,
-    /// In the forward sweep.
+    /// The places that are overwritten, one after another; those of a branch stand for what one or the other side does.
+    places: Vec<Place>,
+}
+
+/// A place that is overwritten, in the forward sweep.
+struct Place {
     index: Vec<Atom>,
-    /// What was there before, in the forward sweep.
+    /// What was there before.
     old: Var,
-    /// For a branch: whether there was a change, in the forward sweep.
+    /// In a branch: whether it is.
     happened: Option<Var>,
 }
 
@@ -41,12 +47,12 @@ impl Changed {
     pub(super) fn read_old(&self, body: &mut Block) {
         for change in &self.changes {
             let Some(at) = body.stmts.iter().position(|s| s.binds.contains(&change.after)) else { continue };
-            match change.happened {
-                Some(happened) => change.read_old_of_branch(&mut body.stmts[at], happened),
-                None => {
-                    let new = read(body.stmts[at].span, change.before, &change.index, change.old);
+            match (&body.stmts[at].op, &change.places[..]) {
+                (Op::Set { .. }, [place]) => {
+                    let new = read(body.stmts[at].span, change.before, &place.index, place.old);
                     body.stmts.splice(at..at, new);
                 }
+                _ => give_places(&mut body.stmts[at], change),
             }
         }
     }
@@ -65,117 +71,150 @@ impl Changed {
 }
 
 impl Change {
-    fn new(before: Var, after: Var, index: Vec<Atom>) -> Change {
+    fn set(before: Var, after: Var, index: Vec<Atom>) -> Change {
         let old = Var::fresh(before.name.with("_old"), before.ty.at(index.len()));
-        Change { before, after, index, old, happened: None }
+        Change { before, after, places: vec![Place { index, old, happened: None }] }
     }
 
-    /// Makes a branch give whether it changes the array, where, and what was there.
-    fn read_old_of_branch(&self, branch: &mut Stmt, happened: Var) {
-        let Some(at) = branch.binds.iter().position(|v| *v == self.after) else { return };
-        for side in branch.op.blocks_mut() {
-            let made = side.results[at].var().and_then(|v| side.stmts.iter().position(|s| s.binds == [v]));
-            let place = made.and_then(|at| match &side.stmts[at].op {
-                Op::Set { index, .. } => Some((at, index.clone())),
-                _ => None,
-            });
-            side.results.push(Atom::Bool(place.is_some()));
-            match place {
-                Some((at, index)) => {
-                    let old = self.old.refresh();
-                    side.stmts.splice(at..at, read(branch.span, self.before, &index, old));
-                    side.results.extend(index);
-                    side.results.push(old.into());
-                }
-                None => {
-                    side.results.extend(self.index.iter().map(|_| Atom::Int(0)));
-                    side.results.push(Builder::zero(self.old.ty.scalar));
-                }
-            }
-        }
-        branch.binds.push(happened);
-        branch.binds.extend(self.index.iter().filter_map(|a| a.var()));
-        branch.binds.push(self.old);
+    /// Of a branch, which overwrites places that so many indices lead to.
+    fn branch(before: Var, after: Var, depths: &[usize]) -> Change {
+        let place = |depth: &usize| Place {
+            index: (0..*depth).map(|_| Var::fresh("place", Type::INT).into()).collect(),
+            old: Var::fresh(before.name.with("_old"), before.ty.at(*depth)),
+            happened: Some(Var::fresh("changed", Type::BOOL)),
+        };
+        Change { before, after, places: depths.iter().map(place).collect() }
     }
 
     /// The array before the change, given the array after it and how to have what the forward sweep knew.
     pub(super) fn undo(&self, b: &mut Builder, after: Var, mut known: impl FnMut(&mut Builder, Atom) -> Atom) -> Var {
-        let happened = self.happened.map(|happened| known(b, happened.into()));
-        let mut restored = |b: &mut Builder| {
-            let index = self.index.iter().map(|atom| known(b, *atom)).collect();
-            let old = known(b, self.old.into());
-            b.set(after, index, old)
-        };
-        let Some(happened) = happened else { return restored(b) };
-        b.push();
-        let before = restored(b);
-        let undone = b.pop(vec![before.into()]);
-        let same = Block { stmts: Vec::new(), results: vec![after.into()] };
-        b.branch(happened, undone, same)[0].var().unwrap_or(after)
+        self.places.iter().rev().fold(after, |after, place| {
+            let happened = place.happened.map(|happened| known(b, happened.into()));
+            let mut restored = |b: &mut Builder| {
+                let index = place.index.iter().map(|atom| known(b, *atom)).collect();
+                let old = known(b, place.old.into());
+                b.set(after, index, old)
+            };
+            let Some(happened) = happened else { return restored(b) };
+            b.push();
+            let before = restored(b);
+            let undone = b.pop(vec![before.into()]);
+            let same = Block { stmts: Vec::new(), results: vec![after.into()] };
+            b.branch(happened, undone, same)[0].var().unwrap_or(after)
+        })
     }
+}
+
+/// Makes a branch give the places that it overwrites.
+fn give_places(branch: &mut Stmt, change: &Change) {
+    let Some(at) = branch.binds.iter().position(|v| *v == change.after) else { return };
+    for side in branch.op.blocks_mut() {
+        let result = side.results[at];
+        let given = with_stack(|| places_of_side(side, result, &change.places));
+        let missing = change.places[given.len()..].iter().map(|place| nothing(branch.span, change.before, place, side));
+        let missing: Vec<_> = missing.collect();
+        for (happened, index, old) in given.into_iter().chain(missing) {
+            side.results.push(happened);
+            side.results.extend(index);
+            side.results.push(old);
+        }
+    }
+    for place in &change.places {
+        branch.binds.extend(place.happened);
+        branch.binds.extend(place.index.iter().filter_map(|a| a.var()));
+        branch.binds.push(place.old);
+    }
+}
+
+/// Whether a place is overwritten, where, and what was there.
+type Given = (Atom, Vec<Atom>, Atom);
+
+/// The places that one side of a branch overwrites of the array that it gives, or those around them that the branch gives.
+fn places_of_side(side: &mut Block, result: Atom, wanted: &[Place]) -> Vec<Given> {
+    let mut changes = changes_before(side, result).map_or(Vec::new(), |(_, changes)| changes);
+    for (place, wanted) in changes.iter_mut().flat_map(|change| &mut change.places).zip(wanted) {
+        place.index.truncate(wanted.index.len());
+        place.old = wanted.old.refresh();
+    }
+    let mut given = Vec::new();
+    for change in changes.into_iter().rev() {
+        let Some(at) = side.stmts.iter().position(|s| s.binds.contains(&change.after)) else { continue };
+        match side.stmts[at].op {
+            Op::Set { .. } => {
+                let new = read(side.stmts[at].span, change.before, &change.places[0].index, change.places[0].old);
+                side.stmts.splice(at..at, new);
+            }
+            _ => give_places(&mut side.stmts[at], &change),
+        }
+        given.extend(change.places.into_iter().rev().map(|place| {
+            let happened = place.happened.map_or(Atom::Bool(true), Atom::Var);
+            (happened, place.index, place.old.into())
+        }));
+    }
+    given.reverse();
+    given
+}
+
+/// What stands for a place where none is overwritten. Old values are of the same lengths, since they are kept together.
+fn nothing(span: gradus_source::Span, before: Var, place: &Place, side: &mut Block) -> Given {
+    let mut b = Builder::new();
+    b.span = span;
+    let depth = place.index.len();
+    let dims = (depth..before.ty.rank as usize).map(|axis| b.dim(before, axis as u8)).collect();
+    let old = b.fill(dims, Builder::zero(place.old.ty.scalar));
+    // Before the array is changed, which would otherwise have to be copied.
+    side.stmts.splice(0..0, b.pop(Vec::new()).stmts);
+    (Atom::Bool(false), vec![Atom::Int(0); depth], old)
 }
 
 /// Reads what is about to be overwritten.
 fn read(span: gradus_source::Span, array: Var, index: &[Atom], old: Var) -> Vec<Stmt> {
     let mut b = Builder::new();
     b.span = span;
-    if old.ty.is_array() {
-        // A row of its own: with a view of the row, nobody could change the array in place.
-        let (j, count) = (Var::fresh("j", Type::INT), b.dim(array, index.len() as u8));
-        b.push();
-        let item = b.get(array.into(), [index, &[j.into()]].concat());
-        let body = b.pop(vec![item]);
-        b.bind(vec![old], Op::For(For { index: j, count, carried: Vec::new(), body, replayed: false }));
-    } else {
-        b.bind(vec![old], Op::Get { array, index: index.to_vec() });
-    }
+    b.copy_out(old, array, index.to_vec());
     b.pop(Vec::new()).stmts
 }
 
 /// The changes that lead from the state to the next one.
 fn changes(body: &Block, state: Var, next: Atom) -> Option<Vec<Change>> {
-    let mut after = next.var()?;
-    let mut found = Vec::new();
-    while after != state {
-        let made = body.stmts.iter().find(|s| s.binds.contains(&after))?;
+    let (before, changes) = changes_before(body, next)?;
+    (before == state).then_some(changes)
+}
+
+/// The changes of a block that lead to an array, from one that comes from outside the block.
+fn changes_before(block: &Block, array: Atom) -> Option<(Var, Vec<Change>)> {
+    let mut after = array.var()?;
+    let (mut found, mut places) = (Vec::new(), 0);
+    while let Some(made) = block.stmts.iter().find(|s| s.binds.contains(&after)) {
         let change = match &made.op {
-            Op::Set { array, index, .. } => Change::new(*array, after, index.clone()),
-            Op::If { then, otherwise, .. } => branch_change(made, [then, otherwise], after)?,
+            Op::Set { array, index, .. } => Change::set(*array, after, index.clone()),
+            Op::If { then, otherwise, .. } => with_stack(|| branch_change(made, [then, otherwise], after))?,
             _ => return None,
         };
-        if change.old.ty.rank > 1 || found.len() == FEW {
+        places += change.places.len();
+        if places > FEW {
             return None;
         }
         after = change.before;
         found.push(change);
     }
     found.reverse();
-    Some(found)
+    Some((after, found))
 }
 
-/// A branch of which each side gives an array with one number changed, or the array.
+/// A branch of which each side gives an array with some places changed, or the array.
 fn branch_change(branch: &Stmt, sides: [&Block; 2], after: Var) -> Option<Change> {
     let at = branch.binds.iter().position(|v| *v == after)?;
-    let mut change: Option<(Var, usize)> = None;
-    let mut arrays = Vec::new();
-    for side in sides {
-        let result = side.results[at].var()?;
-        match side.stmts.iter().find(|s| s.binds.contains(&result)).map(|s| &s.op) {
-            Some(Op::Set { array, index, .. }) => {
-                if side.stmts.iter().any(|s| s.binds.contains(array)) || index.len() != array.ty.rank as usize {
-                    return None;
-                }
-                arrays.push(*array);
-                change = Some((*array, index.len()));
-            }
-            Some(_) => return None,
-            None => arrays.push(result),
-        }
-    }
-    let (array, indices) = change.filter(|_| arrays[0] == arrays[1])?;
-    let index = (0..indices).map(|_| Var::fresh("place", Type::INT).into()).collect();
-    let happened = Some(Var::fresh("changed", Type::BOOL));
-    Some(Change { happened, ..Change::new(array, after, index) })
+    let [(before, then), (other, otherwise)] =
+        [changes_before(sides[0], sides[0].results[at])?, changes_before(sides[1], sides[1].results[at])?];
+    let depths = |changes: Vec<Change>| -> Vec<usize> {
+        changes.iter().flat_map(|change| &change.places).map(|place| place.index.len()).collect()
+    };
+    let (then, otherwise) = (depths(then), depths(otherwise));
+    // The sides share the places, since only one of them runs; of a row and an element, the row.
+    let depth = |at: usize| then.get(at).into_iter().chain(otherwise.get(at)).min().copied();
+    let depths: Vec<usize> = (0..then.len().max(otherwise.len())).filter_map(depth).collect();
+    (before == other).then(|| Change::branch(before, after, &depths))
 }
 
 /// What the forward sweep keeps of a state variable of a loop.
@@ -206,9 +245,10 @@ impl Overwritten {
         changed.read_old(body);
         let changes = changed.changes;
         let mut known = FxHashMap::default();
-        let wanted =
-            |c: &Change| c.index.iter().filter_map(|a| a.var()).chain([c.old]).chain(c.happened).collect::<Vec<_>>();
-        for var in changes.iter().flat_map(wanted) {
+        let wanted = |p: &Place| -> Vec<Var> {
+            p.index.iter().filter_map(|a| a.var()).chain([p.old]).chain(p.happened).collect()
+        };
+        for var in changes.iter().flat_map(|change| &change.places).flat_map(wanted) {
             if let Some(by) = ahead(var, index, body) {
                 known.insert(var, Known::Ahead(by));
             } else if body.stmts.iter().any(|s| s.binds.contains(&var)) {

@@ -187,11 +187,12 @@ impl Emitter<'_> {
             (Op::If { cond, then, otherwise, .. }, binds) => {
                 let names = self.declare(binds);
                 let cond = self.atom(*cond);
+                let handed = ownership.hands_to_sides();
                 self.line(&format!("if ({cond}) {{"));
-                self.nested(then, &[], &names);
-                if !otherwise.stmts.is_empty() || !otherwise.results.is_empty() {
+                self.nested(then, &handed, &names);
+                if !otherwise.stmts.is_empty() || !otherwise.results.is_empty() || !handed.is_empty() {
                     self.line("} else {");
-                    self.nested(otherwise, &[], &names);
+                    self.nested(otherwise, &handed, &names);
                 }
                 self.line("}");
             }

@@ -136,7 +136,10 @@ impl Emitter<'_, '_, '_> {
                 let cond = self.number(*cond);
                 self.require(cond, Some(*failure), span, Kind::Check);
             }
-            (Op::If { cond, then, otherwise, .. }, binds) => self.branch(*cond, then, otherwise, binds),
+            (Op::If { cond, then, otherwise, .. }, binds) => {
+                let handed = ownership.hands_to_sides();
+                self.branch(*cond, [then, otherwise], &handed, binds);
+            }
             (Op::For(l), binds) => self.for_loop(l, binds, ownership, span),
             (Op::While(l), binds) => self.while_loop(l, binds, ownership, span),
             (Op::Call { function, args }, binds) => self.call(*function, args, binds),
@@ -243,7 +246,8 @@ impl Emitter<'_, '_, '_> {
         }
     }
 
-    fn branch(&mut self, cond: Atom, then: &Block, otherwise: &Block, binds: &[Var]) {
+    /// `handed`: the arrays that both sides take over.
+    fn branch(&mut self, cond: Atom, [then, otherwise]: [&Block; 2], handed: &[Var], binds: &[Var]) {
         let cond = self.number(cond);
         let (yes, no) = (self.b.create_block(), self.b.create_block());
         let (on, values) = self.block_with(&Self::types_of(binds));
@@ -251,7 +255,7 @@ impl Emitter<'_, '_, '_> {
         for (block, side) in [(yes, then), (no, otherwise)] {
             self.b.switch_to_block(block);
             self.b.seal_block(block);
-            let results = self.block(side, &[]).concat();
+            let results = self.block(side, handed).concat();
             self.b.ins().jump(on, &args(&results));
         }
         self.b.switch_to_block(on);

@@ -153,6 +153,19 @@ impl Builder {
         self.one("a", array.ty, Op::Set { array, index, value })
     }
 
+    /// Binds `copy` to what is at a place of an array, as an array of its own: who has a part of an array keeps others from changing it in place.
+    pub fn copy_out(&mut self, copy: Var, array: Var, index: Vec<Atom>) {
+        if index.len() == array.ty.rank as usize {
+            return self.bind(vec![copy], Op::Get { array, index });
+        }
+        let (j, count) = (Var::fresh("j", Type::INT), self.dim(array, index.len() as u8));
+        let item = Var::fresh("e", copy.ty.at(1));
+        self.push();
+        self.copy_out(item, array, [index, vec![j.into()]].concat());
+        let body = self.pop(vec![item.into()]);
+        self.bind(vec![copy], Op::For(For { index: j, count, carried: Vec::new(), body, replayed: false }));
+    }
+
     pub fn fill(&mut self, dims: Vec<Atom>, value: Atom) -> Atom {
         if dims.is_empty() {
             return value;

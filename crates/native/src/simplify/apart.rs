@@ -47,8 +47,49 @@ fn multiplies_own(middle: &For, before: &[Stmt]) -> bool {
     })
 }
 
+/// The loop with those in it taken apart that first compute a number and then add products with it to a vector of this iteration, as on the way back through a
+/// layer and what follows: the numbers are a vector then. Nothing if there are none.
+pub(super) fn with_vectors(outer: &For) -> Option<For> {
+    let mut apart = outer.clone();
+    apart.body.stmts.clear();
+    for stmt in &outer.body.stmts {
+        let parts = match &stmt.op {
+            Op::For(middle) if is_long(outer) && is_long(middle) => {
+                adding_products(middle, &outer.body).and_then(|at| split(middle, &stmt.binds, stmt.span, at, true))
+            }
+            _ => None,
+        };
+        apart.body.stmts.extend(parts.map_or_else(|| vec![stmt.clone()], |parts| parts.to_vec()));
+    }
+    (apart.body.stmts.len() > outer.body.stmts.len()).then_some(apart)
+}
+
+/// The loop in a loop, after another, that adds products with a number which the loop around it computes, to what was opened around that.
+fn adding_products(middle: &For, around: &Block) -> Option<usize> {
+    let mut loops = middle.body.stmts.iter().enumerate().filter(|(_, s)| matches!(&s.op, Op::For(l) if is_long(l)));
+    let (first, _) = loops.next()?;
+    let computed = |atom: Atom| {
+        let is_maker = |s: &Stmt| atom.var().is_some_and(|v| s.binds.contains(&v)) && !matches!(s.op, Op::Get { .. });
+        middle.body.stmts[first..].iter().any(is_maker)
+    };
+    let adds = |inner: &For| {
+        let made = |v: Var| inner.body.stmts.iter().find(|s| s.binds == [v]).map(|s| &s.op);
+        inner.body.stmts.iter().any(|stmt| match &stmt.op {
+            Op::Add { acc, value: Atom::Var(value), .. } => match made(*value) {
+                Some(Op::Scalar { prim: Prim::MulReal, args }) => {
+                    around.stmts.iter().any(|s| s.binds.contains(acc)) && args.iter().any(|a| computed(*a))
+                }
+                _ => false,
+            },
+            _ => false,
+        })
+    };
+    loops.find(|(_, stmt)| matches!(&stmt.op, Op::For(inner) if adds(inner))).map(|(at, _)| at)
+}
+
 /// The loop as two, the second of which begins with a statement of the first one's body; nothing if that could be noticed, or would need much memory.
-pub(super) fn split(outer: &For, binds: &[Var], span: Span, at: usize) -> Option<[Stmt; 2]> {
+/// `numbers`: it may not make vectors for the second.
+pub(super) fn split(outer: &For, binds: &[Var], span: Span, at: usize, numbers: bool) -> Option<[Stmt; 2]> {
     let (first, rest) = outer.body.stmts.split_at(at);
     let mut inside = FxHashSet::from_iter([outer.index]);
     for_each_binder(&outer.body, &mut |v| {
@@ -56,7 +97,8 @@ pub(super) fn split(outer: &For, binds: &[Var], span: Span, at: usize) -> Option
     });
     // A failure of the first part comes before all of the second, in the first iteration if it comes at all.
     let in_order = fails_alike(first, &mut FxHashSet::from_iter([outer.index])) || !rest.iter().any(can_fail);
-    if !in_order || !outer.body.stmts.iter().any(|stmt| reads_row(stmt, outer.index, &inside)) {
+    let has_room = numbers || outer.body.stmts.iter().any(|stmt| reads_row(stmt, outer.index, &inside));
+    if !in_order || !has_room {
         return None;
     }
     let rest = Block { stmts: rest.to_vec(), results: outer.body.results.clone() };
@@ -64,7 +106,8 @@ pub(super) fn split(outer: &For, binds: &[Var], span: Span, at: usize) -> Option
     let mut wanted = FxHashSet::default();
     walk::for_each_operand(&rest, &mut |a| wanted.extend(a.var()));
     split.share(first, wanted)?;
-    Some(split.finish(rest, binds, span))
+    let fits = !numbers || split.collected.iter().all(|(var, _)| var.ty.rank == 0);
+    fits.then(|| split.finish(rest, binds, span))
 }
 
 /// A loop that is being taken apart.
@@ -94,11 +137,11 @@ impl Split<'_> {
             let is_simple = match &stmt.op {
                 Op::Scalar { prim, .. } => scalar::is_cheap(*prim),
                 Op::Select { .. } | Op::Dim { .. } | Op::Get { .. } | Op::Fill { .. } => true,
-                // An accumulator belongs to one of the two.
-                Op::Open { .. } => !walk::mentions(&first, stmt.binds[0]),
                 _ => false,
             };
-            if is_simple && !depends {
+            // An accumulator belongs to one of the two.
+            let moves = matches!(stmt.op, Op::Open { .. }) && !walk::mentions(&first, stmt.binds[0]);
+            if moves || is_simple && !depends {
                 at_hand.extend(stmt.binds.iter().copied());
                 again.push(stmt);
             }
@@ -164,7 +207,7 @@ impl Split<'_> {
             let op = Op::Get { array: *array, index: vec![self.outer.index.into()] };
             Stmt { binds: vec![*var], op, span }
         });
-        rest.stmts = self.again.into_iter().chain(rows).chain(rest.stmts).collect();
+        rest.stmts = rows.chain(self.again).chain(rest.stmts).collect();
         let (results, arrays) = self.collected.iter().map(|(var, array)| (Atom::Var(*var), *array)).unzip();
         let loop_of = |body: Block| Op::For(For { body, carried: Vec::new(), ..self.outer.clone() });
         let first = loop_of(Block { stmts: self.kept, results });

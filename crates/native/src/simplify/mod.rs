@@ -8,6 +8,7 @@ mod branches;
 mod collect;
 mod copies;
 mod dead;
+mod ends;
 mod failures;
 mod forward;
 mod fuse;
@@ -15,6 +16,7 @@ mod gathers;
 mod hoist;
 mod lengths;
 mod products;
+mod put_back;
 mod ranges;
 mod recompute;
 mod rows;
@@ -23,6 +25,7 @@ mod small;
 mod sums;
 mod together;
 mod unroll;
+mod whole;
 
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
@@ -87,13 +90,17 @@ pub fn block(block: &mut Block, module: &Module) {
     for _ in 0..2 {
         small_arrays(block);
         forward::run(block);
+        ends::run(block);
+        rows::without_copies(block);
         sums::from_state(block);
         hoist::run(block);
         lengths::run(block);
         dead::run(block, module);
         branches::run(block);
         sums::to_one_place(block);
+        whole::run(block);
         collect::run(block);
+        put_back::run(block);
         fuse::run(block);
         sums::out_of_loops(block);
     }

@@ -78,14 +78,17 @@ fn only_checks(stmt: &mut Stmt, names: &Renaming) -> Vec<Stmt> {
 /// A loop as two, if the second has products then that the whole has not.
 fn in_two(stmt: &Stmt, lengths: &FxHashSet<Var>) -> Option<[Stmt; 2]> {
     let Op::For(outer) = &stmt.op else { return None };
-    apart::places(outer).into_iter().find_map(|at| {
-        let parts = apart::split(outer, &stmt.binds, stmt.span, at)?;
-        let Op::For(second) = &parts[1].op else { return None };
-        // Up to the loop at which it was taken apart.
-        let mut second = second.clone();
-        second.body.stmts.truncate(second.body.stmts.len() + at + 1 - outer.body.stmts.len());
-        of_nest(&mut second, &mut Vec::new(), stmt.span, lengths, &mut Found::default()).then_some(parts)
-    })
+    let whole = |outer: &For| apart::places(outer).into_iter().find_map(|at| in_two_at(stmt, outer, at, lengths));
+    whole(outer).or_else(|| whole(&apart::with_vectors(outer)?))
+}
+
+fn in_two_at(stmt: &Stmt, outer: &For, at: usize, lengths: &FxHashSet<Var>) -> Option<[Stmt; 2]> {
+    let parts = apart::split(outer, &stmt.binds, stmt.span, at, false)?;
+    let Op::For(second) = &parts[1].op else { return None };
+    // Up to the loop at which it was taken apart.
+    let mut second = second.clone();
+    second.body.stmts.truncate(second.body.stmts.len() + at + 1 - outer.body.stmts.len());
+    of_nest(&mut second, &mut Vec::new(), stmt.span, lengths, &mut Found::default()).then_some(parts)
 }
 
 /// The products of a block.

@@ -73,37 +73,66 @@ fn rewrite(body: &mut Block, c: Var, i: usize, acc: Var) -> bool {
             rename_accumulator(body, inner, acc);
             true
         }
-        // old = get c i; sum = add old e; next = set c i sum
-        Op::Set { array, index, value: Atom::Var(sum) } if *array == c && used(c) == 2 && single(*sum) => {
-            let (index, sum) = (index.clone(), *sum);
-            let Some(sum_at) = find(sum) else { return false };
-            let Op::Scalar { prim: Prim::AddReal, args } = &body.stmts[sum_at].op else { return false };
-            let [a, b] = args[..] else { return false };
-            let reads_it = |atom: Atom| {
-                let v = atom.var().filter(|v| single(*v))?;
-                let at = find(v)?;
-                matches!(&body.stmts[at].op, Op::Get { array, index: i } if *array == c && *i == index).then_some(at)
-            };
-            let (read_at, value) = match (reads_it(a), reads_it(b)) {
-                (Some(read_at), _) => (read_at, b),
-                (None, Some(read_at)) => (read_at, a),
-                (None, None) => return false,
-            };
-            body.stmts[at] = Stmt { binds: Vec::new(), op: Op::Add { acc, index, value }, span: body.stmts[at].span };
-            for gone in [sum_at.max(read_at), sum_at.min(read_at)] {
-                body.stmts.remove(gone);
+        // next = set c i (c.(i) + e), where this may be the sum of two rows
+        Op::Set { array, index, value: Atom::Var(sum) } if *array == c && single(*sum) => {
+            let (mut place, sum) = (index.clone(), *sum);
+            // A row that was looked at by its elements is still there.
+            let is_idle = |s: &Stmt| matches!(s.op, Op::Get { array, .. } if array == c) && used(s.binds[0]) == 0;
+            let idle = body.stmts.iter().filter(|s| is_idle(s)).count();
+            let is_sum = used(c) == 2 + idle && add_instead(body, sum, c, &mut place, acc, &single);
+            if is_sum {
+                body.stmts.retain(|s| !s.binds.contains(&next) && !is_idle(s));
             }
-            true
+            is_sum
         }
         _ => false,
     }
 }
 
-fn rename_accumulator(block: &mut Block, from: Var, to: Var) {
+/// Adds to a place of an accumulator what a block adds to the same place of `c`, where `sum` is that, or an array of such sums; says whether it is.
+fn add_instead(
+    block: &mut Block,
+    sum: Var,
+    c: Var,
+    place: &mut Vec<Atom>,
+    acc: Var,
+    single: &dyn Fn(Var) -> bool,
+) -> bool {
+    let find = |v: Var| block.stmts.iter().position(|s| s.binds.contains(&v));
+    let Some(at) = find(sum) else { return false };
+    let reads_it = |atom: Atom| {
+        let read_at = find(atom.var().filter(|v| single(*v))?)?;
+        matches!(&block.stmts[read_at].op, Op::Get { array, index } if *array == c && index == place).then_some(read_at)
+    };
+    if let Op::Scalar { prim: Prim::AddReal, args } = &block.stmts[at].op {
+        let [a, b] = args[..] else { return false };
+        let (read_at, value) = match (reads_it(a), reads_it(b)) {
+            (Some(read_at), _) => (read_at, b),
+            (None, Some(read_at)) => (read_at, a),
+            (None, None) => return false,
+        };
+        let stmt = &mut block.stmts[at];
+        *stmt = Stmt { binds: Vec::new(), op: Op::Add { acc, index: place.clone(), value }, span: stmt.span };
+        block.stmts.remove(read_at);
+        return true;
+    }
+    let Stmt { binds, op: Op::For(l), .. } = &mut block.stmts[at] else { return false };
+    let Some(number) = binds.iter().position(|v| *v == sum).filter(|_| l.carried.is_empty()) else { return false };
+    let Some(element) = l.body.results[number].var().filter(|v| single(*v)) else { return false };
+    place.push(l.index.into());
+    let is_sum = add_instead(&mut l.body, element, c, place, acc, single);
+    if is_sum {
+        l.body.results.remove(number);
+        binds.remove(number);
+    }
+    is_sum
+}
+
+pub(super) fn rename_accumulator(block: &mut Block, from: Var, to: Var) {
     with_stack(|| {
         for stmt in &mut block.stmts {
             match &mut stmt.op {
-                Op::Add { acc, .. } if *acc == from => *acc = to,
+                Op::Add { acc, .. } | Op::Product(Product { acc, .. }) if *acc == from => *acc = to,
                 Op::Call { args, .. } => {
                     args.iter_mut().filter(|a| **a == Atom::Var(from)).for_each(|a| *a = to.into());
                 }

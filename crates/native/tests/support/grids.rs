@@ -279,17 +279,58 @@ impl Writer {
         let start = self.argument(kind, size);
         let (state, (length, element)) = (self.fresh("s"), kind.parts());
         self.counting(length, |w, i| {
-            let place = w.place(length);
-            let change = w.within(&[(&state, kind)], |w| match element {
-                Real => format!("set {state} {place} (0.5 * ({}))", w.term(Real, size - 1)),
-                _ if w.rng.chance(1, 2) => {
-                    let inner = w.place(element.parts().0);
-                    let real = w.term(Real, size - 1);
-                    format!("set {state} {place} (set {state}.({place}) {inner} (0.5 * ({real})))")
-                }
-                _ => format!("set {state} {place} (0.5 *> ({}))", w.term(element, size - 1)),
-            });
-            format!("ifold {length} (fun {i} {state} -> {change}) {start}")
+            let change = w.change(&state, kind, size, 2);
+            let number = if element == Real { format!("{state}.(0)") } else { format!("{state}.(0).(0)") };
+            w.looping(length, i, [&state, &number], &change, &start)
         })
+    }
+
+    /// Some changes of an array, or under some condition none.
+    fn change(&mut self, state: &String, kind: Kind, size: usize, more: usize) -> String {
+        match self.rng.below(5) {
+            0 if more > 0 => {
+                let condition = self.condition(0);
+                let (then, otherwise) =
+                    (self.change(state, kind, size, more - 1), self.change(state, kind, 1, more - 1));
+                format!("(if {condition} then {then} else {otherwise})")
+            }
+            1 if more > 0 => {
+                let condition = self.condition(0);
+                format!("(if {condition} then {} else {state})", self.change(state, kind, size, more - 1))
+            }
+            2 if more > 0 => {
+                let first = self.change(state, kind, size, more - 1);
+                let next = self.fresh("s");
+                format!("(let {next} = {first} in {})", self.change(&next, kind, 1, more - 1))
+            }
+            _ => self.one_change(state, kind, size),
+        }
+    }
+
+    fn one_change(&mut self, state: &String, kind: Kind, size: usize) -> String {
+        let (length, element) = kind.parts();
+        let place = self.place(length);
+        self.within(&[(state, kind)], |w| match element {
+            Real => format!("set {state} {place} (0.5 * ({}))", w.term(Real, size - 1)),
+            _ if w.rng.chance(1, 2) => {
+                let inner = w.place(element.parts().0);
+                let real = w.term(Real, size - 1);
+                format!("set {state} {place} (set {state}.({place}) {inner} (0.5 * ({real})))")
+            }
+            _ => format!("set {state} {place} (0.5 *> ({}))", w.term(element, size - 1)),
+        })
+    }
+
+    /// A loop over a range with one array as its state, of which a number is given too, in one of the forms in which loops are written.
+    fn looping(&mut self, length: &str, i: &str, [state, number]: [&str; 2], change: &str, start: &str) -> String {
+        let go = self.fresh("go");
+        match self.rng.below(10) {
+            0 => format!("(let rec {go} {i} {state} = if {i} = {length} then {state} else {go} ({i} + 1) ({change}) in {go} 0 {start})"),
+            1 => format!("(let rec {go} {i} {state} = if {i} < {length} then {go} ({i} + 1) ({change}) else 0.9 *> {state} in {go} 1 {start})"),
+            2 => format!("(let rec {go} {i} {state} = if {i} < 0 then {state} else {go} ({i} - 1) ({change}) in {go} ({length} - 1) {start})"),
+            3 => format!("iterate (fun ({i}, {state}) -> if {i} >= {length} || {number} > 0.81234567 then Inr (0.9 *> {state}) else Inl ({i} + 1, {change})) (0, {start})"),
+            4 => format!("snd (ifold {length} (fun {i} (t, {state}) -> (t + {number}, {change})) (0.0, {start}))"),
+            _ => format!("ifold {length} (fun {i} {state} -> {change}) {start}"),
+        }
     }
 }

@@ -12,6 +12,7 @@ use gradus_reference::{Data as Known, Machine};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// How programs are compiled.
@@ -158,10 +159,9 @@ fn known_numbers(data: &Known, found: &mut Vec<f64>) {
 }
 
 /// The reference result as numbers; `None` if the program fails.
-fn reference(program: &Program, name: &str, point: &Point, ty: &Type) -> Option<Vec<f64>> {
-    let linker = Linker::new(Arc::new(program.clone()), Settings::default());
+fn reference(linker: &Linker, name: &str, point: &Point, ty: &Type) -> Option<Vec<f64>> {
     let options = gradus_reference::Options { max_steps: Some(MOST_STEPS), ..Default::default() };
-    let mut machine = Machine::new(&linker, options);
+    let mut machine = Machine::new(linker, options);
     let at = At::default();
     let value = machine.eval(&at.app(global(name), point.term())).ok()?;
     let data = machine.to_data(&value, ty).ok()?;
@@ -171,10 +171,10 @@ fn reference(program: &Program, name: &str, point: &Point, ty: &Type) -> Option<
 }
 
 /// How far the reference result moves when every real of the point does so by a rounding error or two.
-fn sensitivity(program: &Program, name: &str, point: &Point, ty: &Type, expected: &[f64]) -> f64 {
+fn sensitivity(linker: &Linker, name: &str, point: &Point, ty: &Type, expected: &[f64]) -> f64 {
     let moved = [1.0, -1.0, 2.0, -2.0].into_iter().filter_map(|ulps| {
         let point = Point { data: nudged(&point.data, 1.0 + ulps * f64::EPSILON), ..point.clone() };
-        reference(program, name, &point, ty)
+        reference(linker, name, &point, ty)
     });
     let far = moved.map(|moved| moved.iter().zip(expected).fold(0.0_f64, |far, (m, e)| far.max((m - e).abs())));
     far.fold(0.0, f64::max)
@@ -202,8 +202,9 @@ fn result_of(ty: &Type) -> Type {
 /// A function of a program, in the executables of its batch.
 struct Case {
     entry: usize,
-    generated: Generated,
-    program: Program,
+    generated: Rc<Generated>,
+    program: Arc<Program>,
+    linker: Rc<Linker>,
     name: &'static str,
     result: Type,
 }
@@ -247,9 +248,11 @@ pub fn compare(seeds: Range<u64>, generate: fn(u64) -> Generated, ways: &[Way]) 
             let by = modules[at].append(lowered);
             entries[at].extend(ids.iter().map(|id| FunctionId(id.0 + by)));
         }
+        let (generated, program) = (Rc::new(generated), Arc::new(program));
+        let linker = Rc::new(Linker::new(program.clone(), Settings::default()));
         for (number, (name, ty)) in names.into_iter().enumerate() {
-            let (generated, program) = (generated.clone(), program.clone());
-            cases.push(Case { entry: first + number, generated, program, name, result: result_of(&ty) });
+            let (generated, program, linker) = (generated.clone(), program.clone(), linker.clone());
+            cases.push(Case { entry: first + number, generated, program, linker, name, result: result_of(&ty) });
         }
     }
     let code = |way: &Way| {
@@ -269,12 +272,12 @@ pub fn compare(seeds: Range<u64>, generate: fn(u64) -> Generated, ways: &[Way]) 
 }
 
 fn compare_case(case: &Case, codes: &[(Way, Executable)], tally: &mut Tally) {
-    let Case { entry, generated, program, name, result } = case;
+    let Case { entry, generated, program, linker, name, result } = case;
     let layout = Layout::of(program, &generated.input).expect("a layout of the input");
     let output = Layout::of(program, result).expect("a layout of the output");
     let is_list = matches!(&generated.input, Type::Named(name, _) if &*name.base == "list");
     for point in &generated.points {
-        let Some(expected) = reference(program, name, point, result) else {
+        let Some(expected) = reference(linker, name, point, result) else {
             tally.failing += 1;
             continue;
         };
@@ -305,7 +308,7 @@ fn compare_case(case: &Case, codes: &[(Way, Executable)], tally: &mut Tally) {
                 continue;
             }
             // Elementary functions differ by a rounding error between the two, anywhere in the program.
-            let moves = || AMPLIFIED * sensitivity(program, name, point, result, &expected);
+            let moves = || AMPLIFIED * sensitivity(linker, name, point, result, &expected);
             let amplified = all.len() == expected.len() && far <= 1e-6 * scale && far <= moves();
             let why = if amplified { ", as far as a rounding error of the point moves it" } else { "" };
             complain(way, format!("{all:?} instead of {expected:?}{why}"));

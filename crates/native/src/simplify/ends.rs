@@ -1,0 +1,281 @@
+//! Loops that end by a condition, as `iterate` and tail recursion make them: each iteration either goes on or stops with a result. What is done to stop is done
+//! after the loop, with the state that it has then, so that no iteration hands on a result that there is not yet. A loop that counts up to a number is a
+//! loop over a range.
+
+use crate::flow::walk::Renaming;
+use crate::flow::*;
+use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
+use rustc_hash::FxHashSet;
+
+/// More statements than this are not done again after the loop, in order to stop.
+const FEW: usize = 16;
+
+pub fn run(block: &mut Block) {
+    if has_whiles(block) {
+        let lengths = walk::lengths(block);
+        take_apart(block, &lengths);
+    }
+}
+
+fn has_whiles(block: &Block) -> bool {
+    let inside = |op: &Op| op.blocks().iter().any(|(inner, _)| with_stack(|| has_whiles(inner)));
+    block.stmts.iter().any(|stmt| matches!(stmt.op, Op::While(_)) || inside(&stmt.op))
+}
+
+fn take_apart(block: &mut Block, lengths: &FxHashSet<Var>) {
+    with_stack(|| {
+        let mut out = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            stmt.op.blocks_mut().into_iter().for_each(|inner| take_apart(inner, lengths));
+            let parts = match &stmt.op {
+                Op::While(l) => Ending::of(l, &stmt.binds).and_then(|ending| ending.apart(&stmt, lengths)),
+                _ => None,
+            };
+            out.extend(parts.unwrap_or_else(|| vec![stmt]));
+        }
+        block.stmts = out;
+    })
+}
+
+/// How a loop ends: by a branch that is the last that it does.
+struct Ending<'a> {
+    carried: &'a [(Var, Atom)],
+    /// What comes before the branch.
+    before: &'a [Stmt],
+    cond: Atom,
+    stop: &'a Block,
+    go: &'a Block,
+    /// Whether it stops where the condition holds.
+    stops_if: bool,
+    /// For each state variable what the sides give it.
+    stopped: Vec<Atom>,
+    next: Vec<Atom>,
+}
+
+/// A loop that goes on until a state variable has reached a number, which its steps of one, up or down, cannot miss.
+struct Counter {
+    state: usize,
+    first: Atom,
+    past: Atom,
+    /// How much further it goes.
+    beyond: i64,
+    down: bool,
+}
+
+impl<'a> Ending<'a> {
+    fn of(l: &'a While, binds: &[Var]) -> Option<Ending<'a>> {
+        let stmts = &l.body.stmts;
+        let maker = |v: Var| stmts.iter().position(|s| s.binds.contains(&v));
+        let goes_on = l.body.results.first()?.var()?;
+        let (decided, on) = match &stmts[maker(goes_on)?].op {
+            Op::Scalar { prim: Prim::Equal, args } => (args[0].var()?, args[1]),
+            _ => (goes_on, Atom::Bool(true)),
+        };
+        let at = maker(decided)?;
+        let Stmt { binds: given, op: Op::If { cond, then, otherwise, .. }, .. } = &stmts[at] else { return None };
+        let place = |v: Var| given.iter().position(|g| *g == v);
+        let decision = place(decided)?;
+        let is_constant = |a: Atom| matches!(a, Atom::Int(_) | Atom::Bool(_));
+        let [stops_then, stops_otherwise] = [then, otherwise].map(|side| side.results[decision] != on);
+        let known = [then, otherwise].iter().all(|side| is_constant(side.results[decision])) && is_constant(on);
+        let last = stmts[at + 1..].iter().all(|s| s.binds == [goes_on]);
+        if !known || !last || stops_then == stops_otherwise || binds.len() != l.carried.len() {
+            return None;
+        }
+        let (stop, go) = if stops_then { (then, otherwise) } else { (otherwise, then) };
+        let given_by = |side: &Block| -> Vec<Atom> {
+            let states = l.body.results[1..].iter();
+            states.map(|a| a.var().and_then(place).map_or(*a, |place| side.results[place])).collect()
+        };
+        let (stopped, next) = (given_by(stop), given_by(go));
+        let (carried, before) = (&l.carried[..], &stmts[..at]);
+        Some(Ending { carried, before, cond: *cond, stop, go, stops_if: stops_then, stopped, next })
+    }
+
+    /// The loop, and what is done after it to stop.
+    fn apart(&self, stmt: &Stmt, lengths: &FxHashSet<Var>) -> Option<Vec<Stmt>> {
+        let again = self.done_again()?;
+        let kept: Vec<usize> = (0..self.carried.len()).filter(|number| !self.is_result(*number)).collect();
+        let counter = self.counter(&kept, lengths);
+        let stays = self.stop.stmts.is_empty() && kept.iter().all(|k| self.stopped[*k] == self.carried[*k].0.into());
+        if counter.is_none() && stays && kept.len() == self.carried.len() {
+            return None;
+        }
+        let mut last = Renaming::default();
+        let mut b = Builder::new();
+        b.span = stmt.span;
+        match counter {
+            Some(counter) => self.count(&mut b, &kept, &counter, &mut last),
+            None => self.go_on(&mut b, &kept, &mut last),
+        }
+        b.stmts(again.into_iter().chain(&self.stop.stmts).map(|stmt| last.stmt(stmt)).collect::<Vec<_>>());
+        for (bind, stopped) in stmt.binds.iter().zip(&self.stopped) {
+            b.bind(vec![*bind], Op::Copy { value: last.atom(*stopped) });
+        }
+        Some(b.pop(Vec::new()).stmts)
+    }
+
+    /// Whether nobody reads a state variable before the loop stops.
+    fn is_result(&self, number: usize) -> bool {
+        let (state, _) = self.carried[number];
+        let others = self.next.iter().chain(&self.stopped).enumerate().filter(|(at, _)| *at != number);
+        let mut stmts = self.before.iter().chain(&self.stop.stmts).chain(&self.go.stmts);
+        !stmts.any(|s| s.mentions(state)) && !others.into_iter().any(|(_, a)| *a == state.into())
+    }
+
+    /// The statements before the branch that its stopping side wants to have done; nothing if they are too many, or much work.
+    fn done_again(&self) -> Option<Vec<&'a Stmt>> {
+        let mut wanted: FxHashSet<Var> = self.stopped.iter().filter_map(|a| a.var()).collect();
+        walk::for_each_operand(self.stop, &mut |a| wanted.extend(a.var()));
+        let mut again = Vec::new();
+        for stmt in self.before.iter().rev() {
+            if stmt.binds.iter().any(|v| wanted.contains(v)) {
+                stmt.op.for_each_operand(&mut |a| wanted.extend(a.var()));
+                again.push(stmt);
+            }
+        }
+        again.reverse();
+        let is_little = |stmt: &&Stmt| match &stmt.op {
+            Op::Scalar { prim, .. } => scalar::is_cheap(*prim),
+            Op::Select { .. } | Op::Dim { .. } | Op::Get { .. } => true,
+            _ => false,
+        };
+        (again.len() <= FEW && again.iter().all(is_little)).then_some(again)
+    }
+
+    /// The same loop, which leaves its state as it is when it stops. `last` gets the names of the state after it.
+    fn go_on(&self, b: &mut Builder, kept: &[usize], last: &mut Renaming) {
+        let carried: Vec<(Var, Atom)> = kept.iter().map(|k| self.carried[*k]).collect();
+        let given = |goes_on: bool, results: &mut dyn Iterator<Item = Atom>| -> Vec<Atom> {
+            std::iter::once(Atom::Bool(goes_on)).chain(results).collect()
+        };
+        let stop = Block { stmts: Vec::new(), results: given(false, &mut carried.iter().map(|(v, _)| (*v).into())) };
+        let go = Block { stmts: self.go.stmts.clone(), results: given(true, &mut kept.iter().map(|k| self.next[*k])) };
+        b.push();
+        b.stmts(self.before.iter().cloned());
+        let (then, otherwise) = if self.stops_if { (stop, go) } else { (go, stop) };
+        let binds: Vec<Var> =
+            std::iter::once(Var::fresh("r", Type::BOOL)).chain(carried.iter().map(|(v, _)| v.refresh())).collect();
+        b.bind(binds.clone(), Op::If { cond: self.cond, then, otherwise, replayed: false });
+        let body = b.pop(binds.into_iter().map(Atom::Var).collect());
+        let states = carried.iter().map(|(v, _)| *v).collect::<Vec<_>>();
+        last.map.extend(states.into_iter().zip(b.while_loop(carried, body)));
+    }
+
+    /// A loop over a range.
+    fn count(&self, b: &mut Builder, kept: &[usize], counter: &Counter, last: &mut Renaming) {
+        let Counter { first, past, beyond, down, .. } = *counter;
+        let past = match (past, beyond) {
+            (past, 0) => past,
+            (Atom::Int(past), _) => Atom::Int(past.saturating_add(beyond)),
+            _ => b.scalar(Prim::AddInt, &[past, Atom::Int(beyond)]),
+        };
+        let others: Vec<usize> = kept.iter().copied().filter(|k| *k != counter.state).collect();
+        let carried: Vec<(Var, Atom)> = others.iter().map(|k| self.carried[*k]).collect();
+        let number = self.carried[counter.state].0;
+        let (low, high) = if down { (past, first) } else { (first, past) };
+        let runs = b.scalar(Prim::Less, &[low, high]);
+        let count = match low {
+            Atom::Int(0) => high,
+            _ => {
+                let count = b.scalar(Prim::SubInt, &[high, low]);
+                b.select(runs, count, Atom::Int(0))
+            }
+        };
+        let index = Var::fresh(number.name, Type::INT);
+        b.push();
+        let step = if down { Prim::SubInt } else { Prim::AddInt };
+        b.bind(vec![number], Op::Scalar { prim: step, args: vec![first, index.into()] });
+        b.stmts(self.before.iter().chain(&self.go.stmts).cloned());
+        let body = b.pop(others.iter().map(|k| self.next[*k]).collect());
+        let states = carried.iter().map(|(v, _)| *v).collect::<Vec<_>>();
+        last.map.extend(states.into_iter().zip(b.for_loop(index, count, carried, body)));
+        let reached = b.select(runs, past, first);
+        last.map.insert(number, reached);
+    }
+
+    fn counter(&self, kept: &[usize], lengths: &FxHashSet<Var>) -> Option<Counter> {
+        if !self.before.iter().all(|s| matches!(&s.op, Op::Scalar { prim, .. } if scalar::is_cheap(*prim))) {
+            return None;
+        }
+        let compared = self.before.iter().find(|s| s.binds.first().copied().map(Atom::Var) == Some(self.cond))?;
+        let Op::Scalar { prim, args } = &compared.op else { return None };
+        let [a, b] = args[..] else { return None };
+        let (reaching, past, swapped) = if self.is_state(a) { (a, b, false) } else { (b, a, true) };
+        // It stops where the number is so to `past`.
+        let prim = if self.stops_if { *prim } else { opposite(*prim)? };
+        let (down, beyond, exactly) = match if swapped { mirrored(prim)? } else { prim } {
+            Prim::GreaterEqual => (false, 0, false),
+            Prim::Greater => (false, 1, false),
+            Prim::LessEqual => (true, 0, false),
+            Prim::Less => (true, -1, false),
+            Prim::Equal => {
+                let number = reaching.var()?;
+                let next = self.carried.iter().position(|(v, _)| *v == number).map(|k| self.next[k])?;
+                (is_next(self.go, next, number, Prim::SubInt), 0, true)
+            }
+            _ => return None,
+        };
+        let is_number = |k: &usize| self.carried[*k].0.ty == Type::INT && reaching == self.carried[*k].0.into();
+        let state = kept.iter().copied().find(is_number)?;
+        let (number, first) = self.carried[state];
+        let is_inside = |v: Var| self.before.iter().any(|s| s.binds.contains(&v)) || self.is_state(v.into());
+        let meets = match if down { (past, first) } else { (first, past) } {
+            (Atom::Int(low), Atom::Int(high)) => low <= high,
+            (Atom::Int(..=0), Atom::Var(high)) => lengths.contains(&high),
+            _ => false,
+        };
+        let step = if down { Prim::SubInt } else { Prim::AddInt };
+        let counts = !past.var().is_some_and(is_inside)
+            && is_next(self.go, self.next[state], number, step)
+            && (meets || !exactly);
+        counts.then_some(Counter { state, first, past, beyond, down })
+    }
+
+    fn is_state(&self, atom: Atom) -> bool {
+        self.carried.iter().any(|(v, _)| atom == (*v).into())
+    }
+}
+
+/// The comparison that holds where this one does not.
+fn opposite(prim: Prim) -> Option<Prim> {
+    Some(match prim {
+        Prim::Less => Prim::GreaterEqual,
+        Prim::LessEqual => Prim::Greater,
+        Prim::Greater => Prim::LessEqual,
+        Prim::GreaterEqual => Prim::Less,
+        Prim::NotEqual => Prim::Equal,
+        _ => return None,
+    })
+}
+
+/// The same comparison with its operands exchanged.
+fn mirrored(prim: Prim) -> Option<Prim> {
+    Some(match prim {
+        Prim::Less => Prim::Greater,
+        Prim::LessEqual => Prim::GreaterEqual,
+        Prim::Greater => Prim::Less,
+        Prim::GreaterEqual => Prim::LessEqual,
+        Prim::Equal => Prim::Equal,
+        _ => return None,
+    })
+}
+
+/// Whether a result of a block is a number and one, or a number less one.
+fn is_next(block: &Block, result: Atom, number: Var, step: Prim) -> bool {
+    let Some(stmt) = result.var().and_then(|v| block.stmts.iter().find(|s| s.binds.contains(&v))) else { return false };
+    match &stmt.op {
+        Op::Scalar { prim, args } if *prim == step => match args[..] {
+            [a, Atom::Int(1)] => a == number.into(),
+            [Atom::Int(1), a] => a == number.into() && step == Prim::AddInt,
+            _ => false,
+        },
+        Op::If { then, otherwise, .. } => {
+            let at = stmt.binds.iter().position(|v| Atom::Var(*v) == result);
+            let side_is = |side: &Block, at: usize| with_stack(|| is_next(side, side.results[at], number, step));
+            [then, otherwise].iter().all(|side| at.is_some_and(|at| side_is(side, at)))
+        }
+        _ => false,
+    }
+}
