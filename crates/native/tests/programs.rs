@@ -167,9 +167,17 @@ fn gradients_of_loops_that_change_arrays() {
                 let by_three (x : real[]) : real[] = grad (fun x -> sum (of_three x)) x\n\
                 let by_until (x : real[]) : real[] = grad (fun x -> sum (until x)) x\n\
                 let by_rows (x : real[]) : real[] = grad (fun x -> sum (rows x)) x\n\
-                let by_exchanged (x : real[]) : real[] = grad (fun x -> sum (exchanged x)) x";
+                let by_exchanged (x : real[]) : real[] = grad (fun x -> sum (exchanged x)) x\n\
+                let powers (x : real[]) : real =\n\
+                \x20 let n = length x in\n\
+                \x20 let start = build n (fun _ -> replicate (n + 1) 1.0) in\n\
+                \x20 let t = ifold n (fun i t -> ifold n (fun j t -> set t i (set t.(i) (j + 1) (t.(i).(j) * x.(i)))) t) start in\n\
+                \x20 sum (map (fun r -> r.(n)) t)\n\
+                let by_powers (x : real[]) : real[] = grad powers x";
     let limits = Limits { max_memory: Some(64_000_000), ..Limits::default() };
-    for native in natives(text, &["by_three", "by_until", "by_rows", "by_exchanged"]) {
+    for native in natives(text, &["by_three", "by_until", "by_rows", "by_exchanged", "by_powers"]) {
+        // In a loop in a loop, a table of 300 by 300.
+        assert_eq!(native.call_within(4, &[Leaf::reals([1.0; 300])], &limits), Ok(vec![Leaf::reals([300.0; 300])]));
         for entry in 0..4 {
             let found = native.call_within(entry, &[Leaf::reals([0.8; 20_000])], &limits);
             let Ok([Leaf::Reals { data, .. }]) = found.as_deref() else { panic!("{entry}: {found:?}") };

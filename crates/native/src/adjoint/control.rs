@@ -243,7 +243,7 @@ impl Sweep<'_> {
                 renaming.map.insert(index, i);
             }
             // State that is carried back, undone: what it is called in the loop, its last value, and what it was before an iteration.
-            let mut undone: Vec<(Var, Atom, Atom)> = Vec::new();
+            let mut undone: Vec<(Var, Var, Atom)> = Vec::new();
             for (at, ((var, _), saved)) in carried.iter().zip(&saved).enumerate() {
                 let at_start = match saved {
                     Saved::States(states) => {
@@ -257,7 +257,7 @@ impl Sweep<'_> {
                     Saved::Old(overwritten) => {
                         let last = var.refresh();
                         let start: Atom = overwritten.undo(s.b, last, i).into();
-                        undone.push((last, stmt.binds[at].into(), start));
+                        undone.push((last, stmt.binds[at], start));
                         start
                     }
                 };
@@ -288,11 +288,14 @@ impl Sweep<'_> {
             let block = s.b.pop(before);
             s.b.span = stmt.span;
             let adjs = state.iter().map(|(_, var, last)| (*var, *last));
-            let carried_adj: Vec<(Var, Atom)> = adjs.chain(undone.iter().map(|(var, last, _)| (*var, *last))).collect();
-            let firsts = s.b.for_loop(k, count, carried_adj, block);
-            for ((at, _, _), first) in state.iter().zip(firsts) {
+            let back = undone.iter().map(|(var, last, _)| (*var, Atom::Var(*last)));
+            let carried_adj: Vec<(Var, Atom)> = adjs.chain(back).collect();
+            let mut firsts = s.b.for_loop(k, count, carried_adj, block).into_iter();
+            for ((at, _, _), first) in state.iter().zip(firsts.by_ref()) {
                 s.add(carried[*at].1, first);
             }
+            s.restored
+                .extend(undone.iter().zip(firsts).filter_map(|((_, last, _), first)| Some((*last, first.var()?))));
         });
     }
 }

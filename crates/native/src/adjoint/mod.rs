@@ -31,6 +31,7 @@ mod emitted;
 mod extremes;
 mod kept;
 mod merge;
+mod restored;
 mod traced;
 mod undo;
 
@@ -200,6 +201,8 @@ struct Sweep<'a> {
     loops_around: usize,
     /// What the forward sweep has kept.
     kept: FxHashMap<Var, kept::Kept>,
+    /// For arrays that loops have changed, what they were before, which the way back through these has restored.
+    restored: FxHashMap<Var, Var>,
 }
 
 impl<'a> Sweep<'a> {
@@ -228,6 +231,7 @@ impl<'a> Sweep<'a> {
             lengths: walk::lengths(block),
             loops_around: 0,
             kept: FxHashMap::default(),
+            restored: FxHashMap::default(),
         }
     }
 

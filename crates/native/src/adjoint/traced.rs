@@ -255,10 +255,19 @@ impl Sweep<'_> {
             let mut next = vec![before.into()];
             next.extend(state.iter().map(|(at, _, _)| s.take_or_zero(carried[*at].0)).collect::<Vec<_>>());
             let mut backward = s.b.pop(next);
+            let mut restored = Vec::new();
+            for (at, (state, _)) in carried.iter().enumerate() {
+                let is_other = !changed.iter().any(|changed| changed.at == at) && state.ty.shape().is_none();
+                if is_other && state.ty.is_array() {
+                    let handed = s.hand_back(body, *state, results[at + skip], &mut backward);
+                    restored.extend(handed.map(|var| (var, stmt.binds[at])));
+                }
+            }
             for changed in &changed {
                 let (state, last) = (carried[changed.at].0, stmt.binds[changed.at]);
-                carried_adj.extend(s.undo(changed, state, &mut backward).map(|var| (var, last.into())));
+                restored.extend(s.undo(changed, state, &mut backward).map(|var| (var, last)));
             }
+            carried_adj.extend(restored.iter().map(|(var, last)| (*var, Atom::Var(*last))));
             let backward = s.with_trace(trace, now.into(), shape, &emitted, backward);
             let k = Var::fresh(BACKWARD_INDEX, Type::INT);
             s.b.push();
@@ -269,34 +278,12 @@ impl Sweep<'_> {
             let renamed = renaming.block(&backward);
             s.b.stmts(renamed.stmts);
             let backward = s.b.pop(renamed.results);
-            let firsts = s.b.for_loop(k, count, carried_adj, backward);
-            for ((at, _, _), first) in state.iter().zip(firsts.into_iter().skip(1)) {
+            let mut firsts = s.b.for_loop(k, count, carried_adj, backward).into_iter().skip(1);
+            for ((at, _, _), first) in state.iter().zip(firsts.by_ref()) {
                 s.add(carried[*at].1, first);
             }
+            s.restored.extend(restored.iter().zip(firsts).filter_map(|((_, last), first)| Some((*last, first.var()?))));
         });
-    }
-
-    /// Lets a backward block that uses an array which its loop changes have it by undoing the changes, which it then hands on as its last result. Gives
-    /// the state of the backward loop for it.
-    fn undo(&mut self, changed: &Changed, state: Var, backward: &mut Block) -> Option<Var> {
-        keep_traces(&mut backward.stmts, &self.traces);
-        crate::simplify::dead_code(backward, self.module);
-        let last = state.refresh();
-        self.b.push();
-        let versions = changed.undone(state, last, |after, change| change.undo(self.b, after, |_, known| known));
-        let front = self.b.pop(Vec::new()).stmts;
-        let wanted = free_vars(backward);
-        if !versions.iter().any(|(version, _)| wanted.contains(version)) {
-            return None;
-        }
-        let (_, first) = *versions.last()?;
-        let map = versions.into_iter().map(|(version, now)| (version, now.into())).collect();
-        let mut renamed = Renaming { map }.block(backward);
-        backward.stmts = front;
-        backward.stmts.append(&mut renamed.stmts);
-        backward.results = renamed.results;
-        backward.results.push(first.into());
-        Some(last)
     }
 
     /// A backward block that gets the variables of its forward block from a cell. Notes what the cell must keep.
