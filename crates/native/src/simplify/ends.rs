@@ -121,7 +121,8 @@ impl<'a> Ending<'a> {
         let (state, _) = self.carried[number];
         let others = self.next.iter().chain(&self.stopped).enumerate().filter(|(at, _)| *at != number);
         let mut stmts = self.before.iter().chain(&self.stop.stmts).chain(&self.go.stmts);
-        !stmts.any(|s| s.mentions(state)) && !others.into_iter().any(|(_, a)| *a == state.into())
+        let is_read = stmts.any(|s| s.mentions(state)) || self.cond == state.into();
+        !is_read && !others.into_iter().any(|(_, a)| *a == state.into())
     }
 
     /// The statements before the branch that its stopping side wants to have done; nothing if they are too many, or much work.
