@@ -192,6 +192,31 @@ fn gradients_of_loops_that_change_arrays() {
 }
 
 #[test]
+fn nothing_outside_an_array_is_touched() {
+    let text = "let there (x : real[]) (n : int) : real =\n\
+                \x20 sum (build 3 (fun i -> sum (build n (fun j -> if j < length x then real (i + 1) * x.(j) else 0.0))))\n\
+                let stepping (x : real[]) (n : int) : real =\n\
+                \x20 sum (build 3 (fun i -> sum (build n (fun j -> if 2 * j < length x then real (i + 1) * x.(2 * j) else 0.0))))\n\
+                let far (x : real[]) (n : int) : real = sum (build n (fun i -> sin (real i) * x.(1000000000000)))\n\
+                let farther (x : real[]) (n : int) : real =\n\
+                \x20 sum (build 5 (fun k -> sum (build n (fun i -> cos (real i) * x.(1000000000000 + k)))))\n\
+                let by_there (x : real[]) (n : int) : real[] = grad (fun x -> there x n) x\n\
+                let by_stepping (x : real[]) (n : int) : real[] = grad (fun x -> stepping x n) x\n\
+                let by_far (x : real[]) (n : int) : real[] = grad (fun x -> far x n) x\n\
+                let by_farther (x : real[]) (n : int) : real[] = grad (fun x -> farther x n) x";
+    for native in natives(text, &["by_there", "by_stepping", "by_far", "by_farther"]) {
+        let gradient = |entry: usize, n: i64| native.call(entry, &[Leaf::reals([1.0, 2.0, 3.0]), Leaf::Int(n)]);
+        assert_eq!(gradient(0, 20_000_000), Ok(vec![Leaf::reals([6.0, 6.0, 6.0])]));
+        assert_eq!(gradient(1, 20_000_000), Ok(vec![Leaf::reals([6.0, 0.0, 6.0])]));
+        for entry in [2, 3] {
+            assert_eq!(gradient(entry, 0), Ok(vec![Leaf::reals([0.0; 3])]));
+            let failed = gradient(entry, 1);
+            assert!(matches!(&failed, Err(RunError::Failed(site)) if site.failure == Failure::Index), "{failed:?}");
+        }
+    }
+}
+
+#[test]
 fn recursion_beyond_the_machine_stack() {
     let text = "let rec count (n : int) : int = if n = 0 then 0 else 1 + count (n - 1)\n\
                 let rec product (n : int) (x : real) : real = if n = 0 then 1.0 else x * product (n - 1) x\n\

@@ -2,6 +2,7 @@
 
 use super::cells::is_box;
 use crate::flow::*;
+use crate::straight::{self, Guard};
 use gradus_core::Prim;
 
 /// Iterations between additions that had to wait.
@@ -45,7 +46,7 @@ pub(super) fn vectors(l: &For) -> Option<Vectors> {
     let mut found = Vectors { sums: Vec::new(), meeting: Vec::new() };
     let mut places: Vec<(Var, Vec<Place>)> = Vec::new();
     for stmt in &l.body.stmts {
-        match &stmt.op {
+        match &straight::guarded(stmt).map_or(stmt, |(_, only)| only).op {
             Op::Scalar { prim, args } if lanes(*prim, args) => {}
             Op::Select { .. } | Op::Dim { .. } => {}
             Op::Copy { value } | Op::Stop { value } if !value.ty().is_counted() => {}
@@ -105,15 +106,18 @@ impl Vectors {
     pub(super) fn kept(&self, l: &For) -> (For, Vec<Late>) {
         let mut kept = l.clone();
         let mut late = Vec::new();
-        kept.body.stmts.retain(|stmt| match &stmt.op {
-            Op::Add { acc, index, value } if self.meeting.contains(acc) => {
-                late.push((stmt.span, *acc, index.clone(), *value));
-                false
+        kept.body.stmts.retain(|stmt| {
+            let (guard, only) = straight::guarded(stmt).map_or((None, stmt), |(guard, only)| (Some(guard), only));
+            match &only.op {
+                Op::Add { acc, index, value } if self.meeting.contains(acc) => {
+                    late.push((stmt.span, guard, *acc, index.clone(), *value));
+                    false
+                }
+                _ => true,
             }
-            _ => true,
         });
         let mut buffers: Vec<(Atom, String)> = Vec::new();
-        let late = late.into_iter().map(|(span, acc, index, value)| {
+        let late = late.into_iter().map(|(span, guard, acc, index, value)| {
             let mut found = Late { kept: Vec::new(), own: Vec::new(), stmts: Vec::new(), apart: false };
             let mut keep = |atom: Atom, found: &mut Late| {
                 let var = Var::fresh("late", atom.ty());
@@ -147,7 +151,12 @@ impl Vectors {
                 })
                 .collect();
             let value = keep(value, &mut found);
-            found.stmts.push(Stmt { binds: Vec::new(), op: Op::Add { acc, index, value }, span });
+            let guard = guard.map(|guard| Guard { cond: keep(guard.cond, &mut found), ..guard });
+            let add = Stmt { binds: Vec::new(), op: Op::Add { acc, index, value }, span };
+            found.stmts.push(match guard {
+                Some(guard) => guard.around(add),
+                None => add,
+            });
             found
         });
         let late = late.collect();

@@ -14,6 +14,7 @@ mod forward;
 mod fuse;
 mod gathers;
 mod hoist;
+mod inside;
 mod lengths;
 mod products;
 mod put_back;

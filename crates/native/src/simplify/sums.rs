@@ -1,7 +1,9 @@
 //! Sums: state that is only ever added to becomes an accumulator, and additions to a fixed place leave the loop.
 
+use super::inside::Inside;
 use crate::flow::walk::{count_uses, for_each_binder};
 use crate::flow::*;
+use crate::straight::Guard;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -171,30 +173,60 @@ pub fn to_one_place(block: &mut Block) {
     })
 }
 
-/// An addition to one element of an accumulator that is the same element in every iteration becomes a sum of its own, added once.
+/// An addition to one element of an accumulator that is the same element in every iteration becomes a sum of its own, added once. Where the loop may not
+/// run at all, and there may be no such element, it is added if the loop runs.
 pub fn out_of_loops(block: &mut Block) {
+    sums_apart(block, &mut Inside::default());
+}
+
+fn sums_apart(block: &mut Block, known: &mut Inside) {
     with_stack(|| {
         let mut out = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().into_iter().for_each(out_of_loops);
+            let mark = known.begin();
+            match &mut stmt.op {
+                Op::For(l) => {
+                    known.enter_loop(l);
+                    sums_apart(&mut l.body, known);
+                    known.leave_loop();
+                }
+                Op::If { cond, then, otherwise, .. } => {
+                    known.suppose(*cond);
+                    sums_apart(then, known);
+                    known.end(&mark);
+                    sums_apart(otherwise, known);
+                }
+                op => op.blocks_mut().into_iter().for_each(|inner| sums_apart(inner, known)),
+            }
+            known.end(&mark);
             let (mut before, mut after) = (Vec::new(), Vec::new());
             if let Op::For(l) = &mut stmt.op {
                 let mut inside: FxHashSet<Var> = l.carried.iter().map(|(v, _)| *v).chain([l.index]).collect();
                 for_each_binder(&l.body, &mut |v| {
                     inside.insert(v);
                 });
-                let mut places: FxHashMap<(Var, Vec<Atom>), Var> = FxHashMap::default();
-                let mut order = Vec::new();
-                take_fixed(&mut l.body, &inside, &mut places, &mut order);
-                for (acc, index) in order {
-                    let sum = places[&(acc, index.clone())];
-                    let total = Var::fresh(acc.name, Type::REAL);
+                for (place, sum) in take_fixed(&mut l.body, &inside) {
                     let span = stmt.span;
                     before.push(Stmt { binds: vec![sum], op: Op::Open { init: Atom::Real(0.0) }, span });
+                    let total = Var::fresh(place.acc.name, Type::REAL);
                     after.push(Stmt { binds: vec![total], op: Op::Freeze { acc: sum }, span });
-                    after.push(Stmt { binds: Vec::new(), op: Op::Add { acc, index, value: total.into() }, span });
+                    let is_there = known.is_inside(place.acc, &place.index);
+                    let mut counts = if is_there { Vec::new() } else { place.counts };
+                    if !is_there && !known.runs(l) && !counts.contains(&l.count) {
+                        counts.push(l.count);
+                    }
+                    let op = Op::Add { acc: place.acc, index: place.index, value: total.into() };
+                    let mut add = Stmt { binds: Vec::new(), op, span };
+                    for count in counts {
+                        let runs = Var::fresh("t", Type::BOOL);
+                        let op = Op::Scalar { prim: Prim::Less, args: vec![Atom::Int(0), count] };
+                        after.push(Stmt { binds: vec![runs], op, span });
+                        add = Guard { cond: runs.into(), taken: true }.around(add);
+                    }
+                    after.push(add);
                 }
             }
+            known.after(&stmt);
             out.extend(before);
             out.push(stmt);
             out.extend(after);
@@ -203,24 +235,47 @@ pub fn out_of_loops(block: &mut Block) {
     })
 }
 
-/// Redirects the additions to fixed places to sums of their own, at the top of the body.
-fn take_fixed(
-    body: &mut Block,
-    inside: &FxHashSet<Var>,
-    places: &mut FxHashMap<(Var, Vec<Atom>), Var>,
-    order: &mut Vec<(Var, Vec<Atom>)>,
-) {
-    for stmt in &mut body.stmts {
-        let Op::Add { acc, index, .. } = &mut stmt.op else { continue };
+/// Where something is added, once loops that run so often have run.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Place {
+    acc: Var,
+    index: Vec<Atom>,
+    counts: Vec<Atom>,
+}
+
+/// Redirects the additions to fixed places, at the top of the body, to sums of their own.
+fn take_fixed(body: &mut Block, inside: &FxHashSet<Var>) -> Vec<(Place, Var)> {
+    let mut found: FxHashMap<Place, usize> = FxHashMap::default();
+    let mut order = Vec::new();
+    let is_fixed = |a: &Atom| a.var().is_none_or(|v| !inside.contains(&v));
+    for at in 0..body.stmts.len() {
+        let (before, rest) = body.stmts.split_at_mut(at);
+        let Some((add, counts)) = added_if(&mut rest[0], before) else { continue };
+        let Op::Add { acc, index, .. } = &mut add.op else { continue };
         let full = !index.is_empty() && index.len() == acc.ty.rank as usize;
-        let fixed = !inside.contains(acc) && index.iter().all(|a| a.var().is_none_or(|v| !inside.contains(&v)));
-        if full && fixed {
-            let place = (*acc, std::mem::take(index));
-            let sum = *places.entry(place.clone()).or_insert_with(|| {
-                order.push(place.clone());
-                Var::fresh(acc.name, Type::REAL.accumulator())
+        if full && is_fixed(&(*acc).into()) && index.iter().chain(&counts).all(is_fixed) {
+            let place = Place { acc: *acc, index: std::mem::take(index), counts };
+            let sum = *found.entry(place.clone()).or_insert_with(|| {
+                order.push((place, Var::fresh(acc.name, Type::REAL.accumulator())));
+                order.len() - 1
             });
-            *acc = sum;
+            *acc = order[sum].1;
         }
     }
+    order
+}
+
+/// The one statement that is run if loops that run so often run at all.
+fn added_if<'a>(stmt: &'a mut Stmt, before: &[Stmt]) -> Option<(&'a mut Stmt, Vec<Atom>)> {
+    if !matches!(stmt.op, Op::If { .. }) {
+        return Some((stmt, Vec::new()));
+    }
+    let Op::If { cond, then, otherwise, .. } = &mut stmt.op else { return None };
+    let ([only], true) = (&mut then.stmts[..], otherwise.stmts.is_empty()) else { return None };
+    let known = before.iter().rfind(|s| cond.var().is_some_and(|v| s.binds.contains(&v)))?;
+    let Op::Scalar { prim: Prim::Less, args } = &known.op else { return None };
+    let [Atom::Int(0), count] = args[..] else { return None };
+    let (only, mut counts) = added_if(only, before)?;
+    counts.push(count);
+    Some((only, counts))
 }

@@ -120,18 +120,31 @@ struct Shared {
     other: usize,
 }
 
+impl Shared {
+    fn add(&mut self, more: Shared) {
+        self.same += more.same;
+        self.other += more.other;
+    }
+}
+
 impl Names {
     /// Lets a body with this index do what the body of a loop does. It may have more loops inside, each of which joins one there.
     fn join(&mut self, sums: &For, index: Var, body: &mut Block) -> Option<Shared> {
-        if sums.body.stmts.len() > LONG || body.stmts.len() > 4 * LONG {
+        self.of.map.insert(sums.index, index.into());
+        self.join_block(&sums.body, body)
+    }
+
+    /// Lets a block do what another does.
+    fn join_block(&mut self, sums: &Block, body: &mut Block) -> Option<Shared> {
+        if sums.stmts.len() > LONG || body.stmts.len() > 4 * LONG {
             return None;
         }
-        self.of.map.insert(sums.index, index.into());
-        self.opened.extend(self.sums_of_one_addition(&sums.body));
+        self.opened.extend(self.sums_of_one_addition(sums));
         self.known.extend(self.sums_of_one_addition(body));
+        let own = || sums.stmts.iter().flat_map(|stmt| &stmt.binds).copied().collect();
         let mut shared = Shared { same: 0, other: 0 };
         let (mut first, mut rest) = (Vec::new(), Vec::new());
-        for stmt in &sums.body.stmts {
+        for stmt in &sums.stmts {
             // Which one it is will be known by the loop that adds to it.
             if matches!(stmt.op, Op::Open { .. }) && self.opened.contains_key(&stmt.binds[0]) {
                 first.push(stmt);
@@ -158,18 +171,22 @@ impl Names {
                 }
                 // It would have failed here.
                 (Op::Check { .. }, [], Some(known)) => known.span = stmt.span,
-                (Op::For(inner), _, Some(known)) => {
+                (Op::For(inner), binds, Some(known)) => {
                     shared.same += inner.body.stmts.len();
-                    known.op = self.of.op(&stmt.op);
-                    known.span = stmt.span;
+                    if known.binds.len() == binds.len() {
+                        known.op = self.of.op(&stmt.op);
+                        known.span = stmt.span;
+                    }
+                }
+                (Op::If { .. }, _, None) => {
+                    let own = own();
+                    let more = (0..body.stmts.len()).find_map(|at| self.join_sides(stmt, body, at, &own))?;
+                    shared.add(more);
                 }
                 (Op::For(inner), binds, None) => {
-                    let own = sums.body.stmts.iter().flat_map(|stmt| &stmt.binds).copied().collect();
+                    let own = own();
                     match (0..body.stmts.len()).find_map(|at| self.join_inside(inner, binds, body, at, &own)) {
-                        Some(more) => {
-                            shared.same += more.same;
-                            shared.other += more.other;
-                        }
+                        Some(more) => shared.add(more),
                         None if can_fail(stmt) || adds_outside(inner) => return None,
                         None => {
                             shared.other += inner.body.stmts.len();
@@ -215,6 +232,43 @@ impl Names {
         }
         l.body = body;
         self.collect(&inner.body.results, binds, &mut l.body.results, arrays);
+        shared
+    }
+
+    /// Lets the branch at a place of the later block do what one of the first does, on the same condition and if everything is there in time.
+    fn join_sides(&mut self, stmt: &Stmt, later: &mut Block, at: usize, own: &FxHashSet<Var>) -> Option<Shared> {
+        let Op::If { cond, then, otherwise, .. } = &stmt.op else { return None };
+        let (known, behind) = later.stmts[at..].split_first_mut()?;
+        let binds = &mut known.binds;
+        let Op::If { cond: known_cond, then: known_then, otherwise: known_otherwise, .. } = &mut known.op else {
+            return None;
+        };
+        if !self.is(*cond, *known_cond) {
+            return None;
+        }
+        let before = self.clone();
+        let mut sides = [known_then.clone(), known_otherwise.clone()];
+        let mut shared = Some(Shared { same: 0, other: 0 });
+        for (side, joined) in [then, otherwise].into_iter().zip(&mut sides) {
+            let more = with_stack(|| self.join_block(side, joined));
+            shared = shared.zip(more).map(|(mut shared, more)| {
+                shared.add(more);
+                shared
+            });
+            joined.results.extend(side.results.iter().map(|result| self.of.atom(*result)));
+        }
+        let is_late =
+            |v: &Var| own.contains(v) || binds.contains(v) || behind.iter().any(|stmt| stmt.binds.contains(v));
+        if shared.is_none() || sides.iter().any(|side| walk::free_vars(side).iter().any(is_late)) {
+            *self = before;
+            return None;
+        }
+        let [then, otherwise] = sides;
+        (*known_then, *known_otherwise) = (then, otherwise);
+        for bind in &stmt.binds {
+            binds.push(bind.refresh());
+            self.of.map.insert(*bind, binds[binds.len() - 1].into());
+        }
         shared
     }
 
@@ -289,7 +343,11 @@ impl Names {
 
     /// Whether a statement does what another does; then what it binds has the name that it has there.
     fn is_same(&mut self, a: &Stmt, b: &Stmt) -> bool {
-        if a.binds.len() != b.binds.len() || std::mem::discriminant(&a.op) != std::mem::discriminant(&b.op) {
+        // A loop that ends with the same state may collect more on its way.
+        let only_ends = |l: &For| l.body.results.len() == l.carried.len() && !can_fail(a);
+        let collects_more = a.binds.len() < b.binds.len() && matches!(&a.op, Op::For(l) if only_ends(l));
+        let as_many = a.binds.len() == b.binds.len() || collects_more;
+        if !as_many || std::mem::discriminant(&a.op) != std::mem::discriminant(&b.op) {
             return false;
         }
         let before = matches!(a.op, Op::For(_)).then(|| self.of.map.clone());
@@ -331,7 +389,7 @@ impl Names {
                     && self.is(a.count, b.count)
                     && stmts.len() == others.len()
                     && with_stack(|| stmts.iter().zip(others).all(|(a, b)| self.is_same(a, b)))
-                    && self.are(&a.body.results, &b.body.results)
+                    && self.are(&a.body.results, &b.body.results[..a.body.results.len()])
             }
             _ => false,
         }

@@ -278,10 +278,13 @@ impl Writer {
     fn changed(&mut self, kind: Kind, size: usize) -> String {
         let start = self.argument(kind, size);
         let (state, (length, element)) = (self.fresh("s"), kind.parts());
-        self.counting(length, |w, i| {
-            let change = w.change(&state, kind, size, 2);
-            let number = if element == Real { format!("{state}.(0)") } else { format!("{state}.(0).(0)") };
-            w.looping(length, i, [&state, &number], &change, &start)
+        let number = if element == Real { format!("{state}.(0)") } else { format!("{state}.(0).(0)") };
+        self.counting(length, |w, i| match w.rng.below(3) {
+            0 => w.looping_with_more(kind, i, [&state, &number], size, &start),
+            _ => {
+                let change = w.change(&state, kind, size, 2);
+                w.looping(length, i, [&state, &number], &change, &start)
+            }
         })
     }
 
@@ -331,6 +334,48 @@ impl Writer {
             3 => format!("iterate (fun ({i}, {state}) -> if {i} >= {length} || {number} > 0.81234567 then Inr (0.9 *> {state}) else Inl ({i} + 1, {change})) (0, {start})"),
             4 => format!("snd (ifold {length} (fun {i} (t, {state}) -> (t + {number}, {change})) (0.0, {start}))"),
             _ => format!("ifold {length} (fun {i} {state} -> {change}) {start}"),
+        }
+    }
+
+    /// A loop with an array and something else as its state: a place, whether to stop, or another array.
+    fn looping_with_more(
+        &mut self,
+        kind: Kind,
+        i: &str,
+        [state, number]: [&String; 2],
+        size: usize,
+        start: &str,
+    ) -> String {
+        let (go, more, (length, _)) = (self.fresh("go"), self.fresh("t"), kind.parts());
+        match self.rng.below(6) {
+            0 => {
+                self.counters.push((more.clone(), length));
+                let change = self.change(state, kind, size, 2);
+                self.counters.pop();
+                let step = 1 + self.rng.below(3);
+                format!("snd (ifold {length} (fun {i} ({more}, {state}) -> (({more} + {step}) mod {length}, {change})) (0, {start}))")
+            }
+            1 => {
+                let change = self.change(state, kind, size, 2);
+                format!("(let rec {go} {i} {more} {state} = if {more} || {i} >= {length} then {state} else {go} ({i} + 1) ({number} > 0.51234567) ({change}) in {go} 0 false {start})")
+            }
+            2 => {
+                let (condition, change) = (self.condition(0), self.change(state, kind, size, 2));
+                let stop = *self.rng.pick(&["", "0.9 *> "]);
+                format!("(let rec {go} {i} {state} = if {i} >= {length} then {state} else if {condition} then {stop}{state} else {go} ({i} + 1) ({change}) in {go} 0 {start})")
+            }
+            3 => {
+                let change = self.within(&[(&more, kind)], |w| w.change(state, kind, size, 1));
+                format!("fst (ifold {length} (fun {i} ({state}, {more}) -> ({more}, {change})) ({start}, {start}))")
+            }
+            4 => {
+                let change = self.within(&[(&more, kind)], |w| w.change(state, kind, size, 2));
+                format!("fst (ifold {length} (fun {i} ({state}, {more}) -> ({change}, if {number} > 0.31234567 then {state} else {more})) ({start}, {start}))")
+            }
+            _ => {
+                let change = self.change(state, kind, size, 1);
+                format!("snd (iterate (fun ({more}, {i}, {state}) -> if {more} then Inr ({i}, {state}) else Inl ({i} + 1 >= {length} || {number} > 0.61234567, {i} + 1, {change})) (false, 0, {start}))")
+            }
         }
     }
 }

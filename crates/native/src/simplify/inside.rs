@@ -1,0 +1,156 @@
+//! Which places are known to be inside an array, where a pass stands: it has been read or checked there, or is an index of a loop over its length.
+
+use crate::flow::*;
+use gradus_core::Prim;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A length as it was first known.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Length {
+    /// Of an array, along an axis.
+    Of(Var, usize),
+    Number(Atom),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Fact {
+    NotNegative(Atom),
+    Below(Atom, Length),
+}
+
+/// What is known at a statement. Whoever walks through blocks says where they begin and end.
+#[derive(Default)]
+pub(super) struct Inside {
+    /// How arrays were made: with these lengths, or with those of another.
+    made: FxHashMap<Var, Made>,
+    lengths: FxHashMap<Var, Length>,
+    comparisons: FxHashMap<Var, (Prim, Atom, Atom)>,
+    facts: FxHashSet<Fact>,
+    /// The facts in the order in which they came.
+    order: Vec<Fact>,
+    /// How often the loops around run.
+    counts: Vec<Atom>,
+}
+
+enum Made {
+    With(Vec<Atom>),
+    Like(Var),
+}
+
+/// Where a block began.
+pub(super) struct Mark(usize);
+
+impl Inside {
+    pub(super) fn begin(&self) -> Mark {
+        Mark(self.order.len())
+    }
+
+    pub(super) fn end(&mut self, mark: &Mark) {
+        for fact in self.order.drain(mark.0..) {
+            self.facts.remove(&fact);
+        }
+    }
+
+    /// Into the body of a loop, until it is left.
+    pub(super) fn enter_loop(&mut self, l: &For) {
+        self.counts.push(l.count);
+        self.learn(Fact::NotNegative(l.index.into()));
+        self.learn(Fact::Below(l.index.into(), self.length(l.count)));
+    }
+
+    pub(super) fn leave_loop(&mut self) {
+        self.counts.pop();
+    }
+
+    /// Into a side of a branch.
+    pub(super) fn suppose(&mut self, cond: Atom) {
+        let Some((prim, a, b)) = cond.var().and_then(|v| self.comparisons.get(&v)).copied() else { return };
+        match (prim, b) {
+            (Prim::Less, _) => self.learn(Fact::Below(a, self.length(b))),
+            (Prim::Greater, _) => self.learn(Fact::Below(b, self.length(a))),
+            (Prim::GreaterEqual, Atom::Int(0)) => self.learn(Fact::NotNegative(a)),
+            _ => {}
+        }
+    }
+
+    /// What is known after a statement.
+    pub(super) fn after(&mut self, stmt: &Stmt) {
+        let Some(bind) = stmt.binds.first().copied() else {
+            if let Op::Check { cond, .. } = stmt.op {
+                self.suppose(cond);
+            }
+            return;
+        };
+        match &stmt.op {
+            Op::Dim { array, axis } => {
+                let length = self.length_of(*array, *axis as usize);
+                self.lengths.insert(bind, length);
+            }
+            Op::Scalar { prim: prim @ (Prim::Less | Prim::Greater | Prim::GreaterEqual), args }
+                if args[0].ty() == Type::INT =>
+            {
+                self.comparisons.insert(bind, (*prim, args[0], args[1]));
+            }
+            Op::Fill { dims, .. } => {
+                self.made.insert(bind, Made::With(dims.clone()));
+            }
+            Op::Literal { items, .. } if bind.ty.rank == 1 => {
+                self.made.insert(bind, Made::With(vec![Atom::Int(items.len() as i64)]));
+            }
+            Op::For(l) => {
+                for array in &stmt.binds[l.carried.len()..] {
+                    self.made.insert(*array, Made::With(vec![l.count]));
+                }
+            }
+            Op::Set { array: from, .. } | Op::Freeze { acc: from } if bind.ty.is_array() => {
+                self.made.insert(bind, Made::Like(*from));
+            }
+            Op::Open { init: Atom::Var(from) } | Op::Copy { value: Atom::Var(from) } if bind.ty.rank > 0 => {
+                self.made.insert(bind, Made::Like(*from));
+            }
+            Op::Get { array, index } => {
+                for (axis, at) in index.iter().enumerate() {
+                    self.learn(Fact::NotNegative(*at));
+                    self.learn(Fact::Below(*at, self.length_of(*array, axis)));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the place is known to be in the array.
+    pub(super) fn is_inside(&self, array: Var, place: &[Atom]) -> bool {
+        place.iter().enumerate().all(|(axis, at)| match (*at, self.length_of(array, axis)) {
+            (Atom::Int(at), Length::Number(Atom::Int(length))) => 0 <= at && at < length,
+            (at, length) => {
+                let not_negative = matches!(at, Atom::Int(n) if n >= 0) || self.facts.contains(&Fact::NotNegative(at));
+                not_negative && self.facts.contains(&Fact::Below(at, length))
+            }
+        })
+    }
+
+    /// Whether a loop is known to run at least once.
+    pub(super) fn runs(&self, l: &For) -> bool {
+        matches!(l.count, Atom::Int(n) if n > 0) || self.counts.contains(&l.count)
+    }
+
+    fn learn(&mut self, fact: Fact) {
+        if self.facts.insert(fact) {
+            self.order.push(fact);
+        }
+    }
+
+    fn length(&self, atom: Atom) -> Length {
+        atom.var().and_then(|v| self.lengths.get(&v)).copied().unwrap_or(Length::Number(atom))
+    }
+
+    fn length_of(&self, mut array: Var, axis: usize) -> Length {
+        loop {
+            match self.made.get(&array) {
+                Some(Made::Like(from)) => array = *from,
+                Some(Made::With(dims)) if axis < dims.len() => return self.length(dims[axis]),
+                _ => return Length::Of(array, axis),
+            }
+        }
+    }
+}
