@@ -1,5 +1,6 @@
 //! `agree [COUNT] [FIRST] [cranelift|c|all] [grids]`: sends that many random programs (over matrices, if `grids` is said), from the given seed on,
 //! through the native compiler, simplified and not, and through the reference evaluator, and compares the functions and their derivatives.
+//! `agree source SEED` prints such a program over matrices.
 
 #[path = "../tests/support/grids.rs"]
 mod grids;
@@ -18,6 +19,12 @@ const TOGETHER: u64 = 100;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, seed] = &arguments[..] {
+        if let ("source", Ok(seed)) = (&word[..], seed.parse()) {
+            print!("{}", grids::source(seed));
+            return ExitCode::SUCCESS;
+        }
+    }
     let number = |at: usize, default: u64| arguments.get(at).map_or(Some(default), |text| text.parse::<u64>().ok());
     let ways: Option<Vec<Way>> = match arguments.get(2).map(String::as_str) {
         None | Some("all") => Some(Way::ALL.to_vec()),

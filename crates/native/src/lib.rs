@@ -34,6 +34,7 @@ pub mod call;
 pub mod cores;
 pub mod cranelift;
 pub mod data;
+mod exits;
 pub mod explain;
 pub mod flow;
 pub mod leaf;

@@ -3,6 +3,7 @@
 use super::branches::is_arithmetic;
 use super::undo::{Changed, Overwritten, Saved};
 use super::*;
+use crate::exits;
 
 impl Sweep<'_> {
     /// Writes a statement of the forward sweep, which keeps what the backward sweep will need.
@@ -155,7 +156,7 @@ impl Sweep<'_> {
         for (at, (var, _)) in carried.iter().enumerate() {
             if let Some(found) = changed.iter().position(|changed| changed.at == at) {
                 let changed = changed.swap_remove(found);
-                saved.push(Saved::Old(Overwritten::collect(changed, index, binds, body)));
+                saved.push(Saved::Old(Overwritten::collect(changed, carried, index, binds, body)));
                 continue;
             }
             let mut now = *var;
@@ -225,6 +226,15 @@ impl Sweep<'_> {
             (Record::Plain | Record::Extremes | Record::Branch(_) | Record::Call { .. } | Record::Traced(_), _) => {
                 gradus_source::bug!("a loop was not recorded in the forward sweep")
             }
+        };
+        // All but the last iteration of a loop that stops without doing anything.
+        let going_on = match &stmt.op {
+            Op::While(l) if outer_accumulators(&stmt.op).is_empty() => exits::going_on(l),
+            _ => None,
+        };
+        let (body, count) = match &going_on {
+            Some(body) => (body, self.b.scalar(Prim::SubInt, &[count, Atom::Int(1)])),
+            None => (body, count),
         };
         let state = self.adjoint_state(&stmt, carried, &adjs);
         let params: Vec<Var> = index.into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();

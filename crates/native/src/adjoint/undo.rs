@@ -240,8 +240,14 @@ enum Known {
 }
 
 impl Overwritten {
-    /// Makes a loop collect what changes overwrite, and where.
-    pub(super) fn collect(changed: Changed, index: Option<Var>, binds: &mut Vec<Var>, body: &mut Block) -> Self {
+    /// Makes a loop with this state collect what changes overwrite, and where.
+    pub(super) fn collect(
+        changed: Changed,
+        carried: &[(Var, Atom)],
+        index: Option<Var>,
+        binds: &mut Vec<Var>,
+        body: &mut Block,
+    ) -> Self {
         changed.read_old(body);
         let changes = changed.changes;
         let mut known = FxHashMap::default();
@@ -251,7 +257,9 @@ impl Overwritten {
         for var in changes.iter().flat_map(|change| &change.places).flat_map(wanted) {
             if let Some(by) = ahead(var, index, body) {
                 known.insert(var, Known::Ahead(by));
-            } else if body.stmts.iter().any(|s| s.binds.contains(&var)) {
+            } else if carried.iter().any(|(state, _)| *state == var)
+                || body.stmts.iter().any(|s| s.binds.contains(&var))
+            {
                 let all = Var::fresh(var.name.with("_saved"), var.ty.in_array());
                 body.results.push(var.into());
                 binds.push(all);

@@ -120,7 +120,11 @@ impl Emitter<'_, '_, '_> {
             None => (from, state.to_vec()),
             Some(plan) => {
                 if !plan.checks.is_empty() {
-                    self.counted(from, to, few, false, &[], span, |e, index, _| {
+                    // What all iterations check alike is checked once.
+                    let alike = plan.checks.iter().all(|stmt| !stmt.mentions(l.index));
+                    let second = self.b.ins().iadd_imm_s(from, 1);
+                    let end = if alike { self.b.ins().smin(to, second) } else { to };
+                    self.counted(from, end, few || alike, false, &[], span, |e, index, _| {
                         e.bind_number(l.index, index);
                         plan.checks.iter().for_each(|stmt| e.plain(stmt));
                         Vec::new()

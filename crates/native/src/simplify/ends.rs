@@ -2,6 +2,7 @@
 //! after the loop, with the state that it has then, so that no iteration hands on a result that there is not yet. A loop that counts up to a number is a
 //! loop over a range.
 
+use crate::exits;
 use crate::flow::walk::Renaming;
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
@@ -29,7 +30,10 @@ fn take_apart(block: &mut Block, lengths: &FxHashSet<Var>) {
         for mut stmt in std::mem::take(&mut block.stmts) {
             stmt.op.blocks_mut().into_iter().for_each(|inner| take_apart(inner, lengths));
             let parts = match &stmt.op {
-                Op::While(l) => Ending::of(l, &stmt.binds).and_then(|ending| ending.apart(&stmt, lengths)),
+                Op::While(l) => match Ending::of(l, &stmt.binds) {
+                    Some(ending) => ending.apart(&stmt, lengths),
+                    None => stops_alike(l, &stmt),
+                },
                 _ => None,
             };
             out.extend(parts.unwrap_or_else(|| vec![stmt]));
@@ -66,21 +70,13 @@ struct Counter {
 impl<'a> Ending<'a> {
     fn of(l: &'a While, binds: &[Var]) -> Option<Ending<'a>> {
         let stmts = &l.body.stmts;
-        let maker = |v: Var| stmts.iter().position(|s| s.binds.contains(&v));
-        let goes_on = l.body.results.first()?.var()?;
-        let (decided, on) = match &stmts[maker(goes_on)?].op {
-            Op::Scalar { prim: Prim::Equal, args } => (args[0].var()?, args[1]),
-            _ => (goes_on, Atom::Bool(true)),
-        };
-        let at = maker(decided)?;
+        let Decision { at, decided, on } = Decision::of(l)?;
         let Stmt { binds: given, op: Op::If { cond, then, otherwise, .. }, .. } = &stmts[at] else { return None };
         let place = |v: Var| given.iter().position(|g| *g == v);
         let decision = place(decided)?;
-        let is_constant = |a: Atom| matches!(a, Atom::Int(_) | Atom::Bool(_));
         let [stops_then, stops_otherwise] = [then, otherwise].map(|side| side.results[decision] != on);
         let known = [then, otherwise].iter().all(|side| is_constant(side.results[decision])) && is_constant(on);
-        let last = stmts[at + 1..].iter().all(|s| s.binds == [goes_on]);
-        if !known || !last || stops_then == stops_otherwise || binds.len() != l.carried.len() {
+        if !known || stops_then == stops_otherwise || binds.len() != l.carried.len() {
             return None;
         }
         let (stop, go) = if stops_then { (then, otherwise) } else { (otherwise, then) };
@@ -125,24 +121,11 @@ impl<'a> Ending<'a> {
         !is_read && !others.into_iter().any(|(_, a)| *a == state.into())
     }
 
-    /// The statements before the branch that its stopping side wants to have done; nothing if they are too many, or much work.
+    /// What its stopping side wants to have done.
     fn done_again(&self) -> Option<Vec<&'a Stmt>> {
         let mut wanted: FxHashSet<Var> = self.stopped.iter().filter_map(|a| a.var()).collect();
         walk::for_each_operand(self.stop, &mut |a| wanted.extend(a.var()));
-        let mut again = Vec::new();
-        for stmt in self.before.iter().rev() {
-            if stmt.binds.iter().any(|v| wanted.contains(v)) {
-                stmt.op.for_each_operand(&mut |a| wanted.extend(a.var()));
-                again.push(stmt);
-            }
-        }
-        again.reverse();
-        let is_little = |stmt: &&Stmt| match &stmt.op {
-            Op::Scalar { prim, .. } => scalar::is_cheap(*prim),
-            Op::Select { .. } | Op::Dim { .. } | Op::Get { .. } => true,
-            _ => false,
-        };
-        (again.len() <= FEW && again.iter().all(is_little)).then_some(again)
+        done_again(self.before, wanted)
     }
 
     /// The same loop, which leaves its state as it is when it stops. `last` gets the names of the state after it.
@@ -237,6 +220,108 @@ impl<'a> Ending<'a> {
     fn is_state(&self, atom: Atom) -> bool {
         self.carried.iter().any(|(v, _)| atom == (*v).into())
     }
+}
+
+/// Where a loop decides whether it goes on: by a branch that is the last that it does.
+struct Decision {
+    /// The place of the branch.
+    at: usize,
+    decided: Var,
+    /// What is decided if it goes on.
+    on: Atom,
+}
+
+impl Decision {
+    fn of(l: &While) -> Option<Decision> {
+        let stmts = &l.body.stmts;
+        let maker = |v: Var| stmts.iter().position(|s| s.binds.contains(&v));
+        let goes_on = l.body.results.first()?.var()?;
+        let (decided, on) = match &stmts[maker(goes_on)?].op {
+            Op::Scalar { prim: Prim::Equal, args } => (args[0].var()?, args[1]),
+            _ => (goes_on, Atom::Bool(true)),
+        };
+        let at = maker(decided)?;
+        let is_last = stmts[at + 1..].iter().all(|s| s.binds == [goes_on]);
+        (is_last && is_constant(on)).then_some(Decision { at, decided, on })
+    }
+}
+
+fn is_constant(a: Atom) -> bool {
+    matches!(a, Atom::Int(_) | Atom::Bool(_))
+}
+
+/// The same for a loop that stops in several places, but always alike and without doing anything.
+fn stops_alike(l: &While, stmt: &Stmt) -> Option<Vec<Stmt>> {
+    let Decision { at, decided, on } = Decision::of(l)?;
+    if stmt.binds.len() != l.carried.len() {
+        return None;
+    }
+    let tree = Block { stmts: l.body.stmts[..=at].to_vec(), results: Vec::new() };
+    let wanted: Vec<Atom> = std::iter::once(decided.into()).chain(l.body.results[1..].iter().copied()).collect();
+    let leaves = exits::leaves(&tree, &wanted);
+    if !leaves.iter().all(|leaf| is_constant(leaf.given[0])) {
+        return None;
+    }
+    let (stops, goes): (Vec<_>, Vec<_>) = leaves.iter().partition(|leaf| leaf.given[0] != on);
+    let stopped = stops.first()?.given[1..].to_vec();
+    let mut inside = FxHashSet::default();
+    tree.stmts[at].op.blocks().iter().for_each(|(side, _)| {
+        walk::for_each_binder(side, &mut |v| {
+            inside.insert(v);
+        })
+    });
+    let is_alike = |leaf: &&exits::Leaf| leaf.given[1..] == stopped[..] && leaf.block.stmts.is_empty();
+    let is_outside = |a: &Atom| a.var().is_none_or(|v| !inside.contains(&v));
+    if goes.is_empty() || !stops.iter().all(is_alike) || !stopped.iter().all(is_outside) {
+        return None;
+    }
+    let again = done_again(&tree.stmts[..at], stopped.iter().filter_map(|a| a.var()).collect())?;
+    // Whether nobody reads a state variable before the loop stops, nor then.
+    let is_result = |number: usize| {
+        let (state, _) = l.carried[number];
+        let mut next = goes.iter().flat_map(|leaf| leaf.given[1..].iter().enumerate());
+        let is_handed_on = next.any(|(at, a)| at != number && *a == state.into()) || stopped.contains(&state.into());
+        !is_handed_on && !exits::reads(&tree, &wanted, state)
+    };
+    let kept: Vec<usize> = (0..l.carried.len()).filter(|number| !is_result(*number)).collect();
+    let stays = kept.iter().all(|k| stopped[*k] == l.carried[*k].0.into());
+    if stays && kept.len() == l.carried.len() {
+        return None;
+    }
+    let carried: Vec<(Var, Atom)> = kept.iter().map(|k| l.carried[*k]).collect();
+    let body = exits::with_results(&tree, &wanted, &|given| {
+        let goes_on = given[0] == on;
+        let next = kept.iter().map(|k| if goes_on { given[1 + k] } else { l.carried[*k].0.into() });
+        std::iter::once(Atom::Bool(goes_on)).chain(next).collect()
+    });
+    let mut b = Builder::new();
+    b.span = stmt.span;
+    let mut last = Renaming::default();
+    let states: Vec<Var> = carried.iter().map(|(v, _)| *v).collect();
+    last.map.extend(states.into_iter().zip(b.while_loop(carried, body)));
+    b.stmts(again.into_iter().map(|stmt| last.stmt(stmt)).collect::<Vec<_>>());
+    for (bind, stopped) in stmt.binds.iter().zip(&stopped) {
+        b.bind(vec![*bind], Op::Copy { value: last.atom(*stopped) });
+    }
+    Some(b.pop(Vec::new()).stmts)
+}
+
+/// The statements that others want to have done; nothing if they are too many, or much work.
+fn done_again(before: &[Stmt], mut wanted: FxHashSet<Var>) -> Option<Vec<&Stmt>> {
+    let mut again = Vec::new();
+    for stmt in before.iter().rev() {
+        if stmt.binds.iter().any(|v| wanted.contains(v)) {
+            stmt.op.for_each_operand(&mut |a| wanted.extend(a.var()));
+            again.push(stmt);
+        }
+    }
+    again.reverse();
+    let is_little = |stmt: &&Stmt| match &stmt.op {
+        Op::Scalar { prim, .. } => scalar::is_cheap(*prim),
+        Op::Select { .. } | Op::Dim { .. } | Op::Get { .. } => true,
+        _ => false,
+    };
+    (again.len() <= FEW && again.iter().all(is_little)).then_some(again)
 }
 
 /// The comparison that holds where this one does not.

@@ -159,17 +159,42 @@ fn only_checks(l: &mut For) -> Option<Block> {
 /// Takes the statements out of a loop body that depend on nothing bound in it.
 fn take_invariant(body: &mut Block, mut inside: FxHashSet<Var>) -> Vec<Stmt> {
     let (mut invariant, mut rest) = (Vec::new(), Vec::new());
-    for stmt in std::mem::take(&mut body.stmts) {
+    for mut stmt in std::mem::take(&mut body.stmts) {
         let movable = matches!(stmt.op, Op::Scalar { .. } | Op::Select { .. } | Op::Dim { .. });
-        let mut depends = false;
-        stmt.op.for_each_operand(&mut |a| depends |= a.var().is_some_and(|v| inside.contains(&v)));
-        if movable && !depends {
+        if movable && !depends(&stmt, &inside) {
             invariant.push(stmt);
         } else {
-            inside.extend(stmt.binds.iter().copied());
+            take_lengths(&mut stmt, &mut inside, &mut invariant);
             rest.push(stmt);
         }
     }
     body.stmts = rest;
     invariant
+}
+
+fn depends(stmt: &Stmt, inside: &FxHashSet<Var>) -> bool {
+    let mut depends = false;
+    stmt.op.for_each_operand(&mut |a| depends |= a.var().is_some_and(|v| inside.contains(&v)));
+    depends
+}
+
+/// Takes lengths, and what is computed from them, out of a branch.
+fn take_lengths(stmt: &mut Stmt, inside: &mut FxHashSet<Var>, invariant: &mut Vec<Stmt>) {
+    inside.extend(stmt.binds.iter().copied());
+    let Op::If { then, otherwise, .. } = &mut stmt.op else { return };
+    for side in [then, otherwise] {
+        for mut stmt in std::mem::take(&mut side.stmts) {
+            let movable = match &stmt.op {
+                Op::Dim { .. } => true,
+                Op::Scalar { args, .. } => args.iter().all(|a| a.ty() == Type::INT) && stmt.binds[0].ty != Type::REAL,
+                _ => false,
+            };
+            if movable && !depends(&stmt, inside) {
+                invariant.push(stmt);
+            } else {
+                with_stack(|| take_lengths(&mut stmt, inside, invariant));
+                side.stmts.push(stmt);
+            }
+        }
+    }
 }

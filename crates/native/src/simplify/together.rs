@@ -5,6 +5,7 @@ use super::failures::{can_fail, fail_later};
 use crate::flow::walk::{self, for_each_operand, Renaming};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
+use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// How many statements behind a loop are looked at.
@@ -171,8 +172,13 @@ impl Names {
                 }
                 // It would have failed here.
                 (Op::Check { .. }, [], Some(known)) => known.span = stmt.span,
-                (Op::For(inner), binds, Some(known)) => {
-                    shared.same += inner.body.stmts.len();
+                (Op::If { .. }, _, Some(known)) => {
+                    shared.same += 1;
+                    known.op = self.of.op(&stmt.op);
+                    known.span = stmt.span;
+                }
+                (Op::While(While { body: inner, .. }) | Op::For(For { body: inner, .. }), binds, Some(known)) => {
+                    shared.same += inner.stmts.len();
                     if known.binds.len() == binds.len() {
                         known.op = self.of.op(&stmt.op);
                         known.span = stmt.span;
@@ -344,13 +350,18 @@ impl Names {
     /// Whether a statement does what another does; then what it binds has the name that it has there.
     fn is_same(&mut self, a: &Stmt, b: &Stmt) -> bool {
         // A loop that ends with the same state may collect more on its way.
-        let only_ends = |l: &For| l.body.results.len() == l.carried.len() && !can_fail(a);
-        let collects_more = a.binds.len() < b.binds.len() && matches!(&a.op, Op::For(l) if only_ends(l));
+        let only_ends = match &a.op {
+            Op::For(l) => l.body.results.len() == l.carried.len(),
+            Op::While(l) => l.body.results.len() == 1 + l.carried.len(),
+            _ => false,
+        };
+        let collects_more = a.binds.len() < b.binds.len() && only_ends && fail_alike(a, b);
         let as_many = a.binds.len() == b.binds.len() || collects_more;
         if !as_many || std::mem::discriminant(&a.op) != std::mem::discriminant(&b.op) {
             return false;
         }
-        let before = matches!(a.op, Op::For(_)).then(|| self.of.map.clone());
+        let has_blocks = matches!(a.op, Op::For(_) | Op::While(_) | Op::If { .. });
+        let before = has_blocks.then(|| self.of.map.clone());
         let same = self.is_same_op(&a.op, &b.op);
         match (same, before) {
             (true, _) => self.of.map.extend(a.binds.iter().zip(&b.binds).map(|(a, b)| (*a, (*b).into()))),
@@ -379,6 +390,25 @@ impl Names {
                 self.are(a, b) && self.is(*v, *w) && self.is_same_sum(*x, *y)
             }
             (Op::Stop { value: a }, Op::Stop { value: b }) => self.is(*a, *b),
+            (
+                Op::If { cond: c, then: t, otherwise: o, .. },
+                Op::If { cond: d, then: known_then, otherwise: known_otherwise, .. },
+            ) => {
+                self.is(*c, *d) && [(t, known_then), (o, known_otherwise)].iter().all(|(a, b)| self.is_same_block(a, b))
+            }
+            // Besides, it may count.
+            (Op::While(a), Op::While(b))
+                if a.body.results.len() == 1 + a.carried.len() && a.carried.len() <= b.carried.len() =>
+            {
+                let states = || a.carried.iter().zip(&b.carried);
+                let start_alike = states().all(|((_, a), (_, b))| self.is(*a, *b));
+                self.of.map.extend(states().map(|((a, _), (b, _))| (*a, (*b).into())));
+                let mut others = b.body.stmts.iter();
+                let results = a.body.results.len();
+                start_alike
+                    && with_stack(|| a.body.stmts.iter().all(|a| others.any(|b| self.is_same(a, b))))
+                    && self.are(&a.body.results, &b.body.results[..results])
+            }
             (Op::For(a), Op::For(b)) if a.carried.len() == b.carried.len() => {
                 let states = || a.carried.iter().zip(&b.carried);
                 let start_alike = states().all(|((_, a), (_, b))| self.is(*a, *b));
@@ -393,6 +423,11 @@ impl Names {
             }
             _ => false,
         }
+    }
+
+    fn is_same_block(&mut self, a: &Block, b: &Block) -> bool {
+        let all = |s: &mut Self| a.stmts.iter().zip(&b.stmts).all(|(a, b)| s.is_same(a, b));
+        a.stmts.len() == b.stmts.len() && with_stack(|| all(self)) && self.are(&a.results, &b.results)
     }
 
     /// Whether a sum is another one, or may be taken to be: it starts there, and nothing else has been taken to be that.
@@ -410,6 +445,22 @@ impl Names {
         }
         false
     }
+}
+
+/// Whether what two loops that do the same check is checked for the same places of the program.
+fn fail_alike(a: &Stmt, b: &Stmt) -> bool {
+    fn checks(stmt: &Stmt, found: &mut Vec<Span>) {
+        match stmt.op {
+            Op::Check { .. } | Op::Call { .. } | Op::While(_) => found.push(stmt.span),
+            _ => {}
+        }
+        let inside = stmt.op.blocks().into_iter().flat_map(|(inner, _)| &inner.stmts);
+        inside.for_each(|stmt| with_stack(|| checks(stmt, found)));
+    }
+    let [mut of_a, mut of_b] = [Vec::new(), Vec::new()];
+    checks(a, &mut of_a);
+    checks(b, &mut of_b);
+    of_a == of_b
 }
 
 fn adds_outside(l: &For) -> bool {

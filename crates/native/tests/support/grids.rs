@@ -44,6 +44,12 @@ struct Writer {
     loops: usize,
 }
 
+/// The text of the program of a seed.
+#[allow(dead_code, reason = "tests print no programs")]
+pub fn source(seed: u64) -> String {
+    text(&mut Rng::new(seed ^ 0x6772_6964))
+}
+
 /// The program of a seed, with points at which to try it.
 pub fn generate(seed: u64) -> Generated {
     let mut rng = Rng::new(seed ^ 0x6772_6964);

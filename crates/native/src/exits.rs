@@ -1,0 +1,98 @@
+//! How a loop that ends by a condition goes on and stops: its last statement is a branch that decides, or leaves that to a branch at the end of a side.
+
+use crate::flow::*;
+use gradus_core::traverse::with_stack;
+
+/// A side that decides: where it is, and what it gives of what is wanted.
+pub struct Leaf<'a> {
+    pub block: &'a Block,
+    pub given: Vec<Atom>,
+}
+
+/// The branch at the end of a block that decides the first of what is wanted, and what is wanted of each of its sides.
+fn branch<'a>(block: &'a Block, wanted: &[Atom]) -> Option<(&'a Stmt, [(&'a Block, Vec<Atom>); 2])> {
+    let stmt = block.stmts.last()?;
+    let Op::If { then, otherwise, .. } = &stmt.op else { return None };
+    let place = |a: &Atom| stmt.binds.iter().position(|v| Atom::Var(*v) == *a);
+    place(wanted.first()?)?;
+    let of =
+        |side: &'a Block| (side, wanted.iter().map(|a| place(a).map_or(*a, |place| side.results[place])).collect());
+    Some((stmt, [of(then), of(otherwise)]))
+}
+
+/// All sides that decide.
+pub fn leaves<'a>(block: &'a Block, wanted: &[Atom]) -> Vec<Leaf<'a>> {
+    with_stack(|| match branch(block, wanted) {
+        Some((_, sides)) => sides.into_iter().flat_map(|(side, wanted)| leaves(side, &wanted)).collect(),
+        None => vec![Leaf { block, given: wanted.to_vec() }],
+    })
+}
+
+/// Whether anything is computed from a variable, apart from what the sides give.
+pub fn reads(block: &Block, wanted: &[Atom], var: Var) -> bool {
+    with_stack(|| match (branch(block, wanted), block.stmts.split_last()) {
+        (Some((Stmt { op: Op::If { cond, .. }, .. }, sides)), Some((_, before))) => {
+            *cond == var.into()
+                || before.iter().any(|stmt| stmt.mentions(var))
+                || sides.iter().any(|(side, wanted)| reads(side, wanted, var))
+        }
+        _ => block.stmts.iter().any(|stmt| stmt.mentions(var)),
+    })
+}
+
+/// The block with other results, which are made from what each side that decides gives.
+pub fn with_results(block: &Block, wanted: &[Atom], results: &dyn Fn(&[Atom]) -> Vec<Atom>) -> Block {
+    with_stack(|| {
+        let Some((stmt, sides)) = branch(block, wanted) else {
+            return Block { stmts: block.stmts.clone(), results: results(wanted) };
+        };
+        let [then, otherwise] = sides.map(|(side, wanted)| with_results(side, &wanted, results));
+        let Op::If { cond, replayed, .. } = stmt.op else { gradus_source::bug!("a branch is none") };
+        let binds: Vec<Var> = then.results.iter().map(|a| Var::fresh("r", a.ty())).collect();
+        let given = binds.iter().map(|v| Atom::Var(*v)).collect();
+        let stmt = Stmt { binds, op: Op::If { cond, then, otherwise, replayed }, span: stmt.span };
+        let before = block.stmts[..block.stmts.len() - 1].iter().cloned();
+        Block { stmts: before.chain([stmt]).collect(), results: given }
+    })
+}
+
+/// The body of a loop as it is in every iteration but the last, if the last does nothing and leaves the state as it is.
+pub fn going_on(l: &While) -> Option<Block> {
+    let states: Vec<Atom> = l.carried.iter().map(|(v, _)| (*v).into()).collect();
+    let wanted = &l.body.results[..];
+    if wanted.len() != 1 + states.len() {
+        return None;
+    }
+    let decisive = leaves(&l.body, wanted);
+    let is_end = |leaf: &Leaf| leaf.given[1..] == states[..] && leaf.block.stmts.is_empty();
+    let is_right = |leaf: &Leaf| match leaf.given[0] {
+        Atom::Bool(goes_on) => goes_on || is_end(leaf),
+        _ => false,
+    };
+    (decisive.len() > 1 && decisive.iter().all(is_right)).then(|| without_stops(&l.body, wanted)).flatten()
+}
+
+/// The block without the sides that stop; nothing, if nothing else is left.
+fn without_stops(block: &Block, wanted: &[Atom]) -> Option<Block> {
+    with_stack(|| {
+        let Some((stmt, [(_, then), (_, otherwise)])) = branch(block, wanted) else {
+            return (wanted[0] == Atom::Bool(true)).then(|| block.clone());
+        };
+        let Op::If { cond, then: first, otherwise: second, replayed } = &stmt.op else { return None };
+        let mut stmts = block.stmts[..block.stmts.len() - 1].to_vec();
+        match (without_stops(first, &then), without_stops(second, &otherwise)) {
+            (Some(then), Some(otherwise)) => {
+                let op = Op::If { cond: *cond, then, otherwise, replayed: *replayed };
+                stmts.push(Stmt { op, ..stmt.clone() });
+                Some(Block { stmts, results: block.results.clone() })
+            }
+            (Some(side), None) | (None, Some(side)) => {
+                stmts.extend(side.stmts);
+                let place = |a: &Atom| stmt.binds.iter().position(|v| Atom::Var(*v) == *a);
+                let results = block.results.iter().map(|a| place(a).map_or(*a, |place| side.results[place]));
+                Some(Block { stmts, results: results.collect() })
+            }
+            (None, None) => None,
+        }
+    })
+}
