@@ -7,16 +7,21 @@ use crate::flow::walk::Renaming;
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// More statements than this are not done again after the loop, in order to stop.
 const FEW: usize = 16;
 
 pub fn run(block: &mut Block) {
     if has_whiles(block) {
-        let lengths = walk::lengths(block);
-        take_apart(block, &lengths);
+        let known = Known { lengths: walk::lengths(block), uses: walk::count_uses(block) };
+        take_apart(block, &known);
     }
+}
+
+struct Known {
+    lengths: FxHashSet<Var>,
+    uses: FxHashMap<Var, usize>,
 }
 
 fn has_whiles(block: &Block) -> bool {
@@ -24,15 +29,15 @@ fn has_whiles(block: &Block) -> bool {
     block.stmts.iter().any(|stmt| matches!(stmt.op, Op::While(_)) || inside(&stmt.op))
 }
 
-fn take_apart(block: &mut Block, lengths: &FxHashSet<Var>) {
+fn take_apart(block: &mut Block, known: &Known) {
     with_stack(|| {
         let mut out = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().into_iter().for_each(|inner| take_apart(inner, lengths));
+            stmt.op.blocks_mut().into_iter().for_each(|inner| take_apart(inner, known));
             let parts = match &stmt.op {
                 Op::While(l) => match Ending::of(l, &stmt.binds) {
-                    Some(ending) => ending.apart(&stmt, lengths),
-                    None => stops_alike(l, &stmt),
+                    Some(ending) => ending.apart(&stmt, &known.lengths),
+                    None => stops_alike(l, &stmt, &known.uses),
                 },
                 _ => None,
             };
@@ -251,14 +256,24 @@ fn is_constant(a: Atom) -> bool {
 }
 
 /// The same for a loop that stops in several places, but always alike and without doing anything.
-fn stops_alike(l: &While, stmt: &Stmt) -> Option<Vec<Stmt>> {
+fn stops_alike(l: &While, stmt: &Stmt, uses: &FxHashMap<Var, usize>) -> Option<Vec<Stmt>> {
     let Decision { at, decided, on } = Decision::of(l)?;
     if stmt.binds.len() != l.carried.len() {
         return None;
     }
     let tree = Block { stmts: l.body.stmts[..=at].to_vec(), results: Vec::new() };
     let wanted: Vec<Atom> = std::iter::once(decided.into()).chain(l.body.results[1..].iter().copied()).collect();
-    let leaves = exits::leaves(&tree, &wanted);
+    let mut leaves = exits::leaves(&tree, &wanted);
+    let states = || l.carried.iter().map(|(state, _)| Atom::Var(*state));
+    let stays = leaves.iter().all(|leaf| leaf.given[0] == on || leaf.given[1..].iter().copied().eq(states()));
+    // What nobody asks for afterwards may as well stay as it is.
+    for leaf in leaves.iter_mut().filter(|leaf| leaf.given[0] != on) {
+        for ((given, bind), state) in leaf.given[1..].iter_mut().zip(&stmt.binds).zip(states()) {
+            if !uses.contains_key(bind) {
+                *given = state;
+            }
+        }
+    }
     if !leaves.iter().all(|leaf| is_constant(leaf.given[0])) {
         return None;
     }
@@ -284,7 +299,6 @@ fn stops_alike(l: &While, stmt: &Stmt) -> Option<Vec<Stmt>> {
         !is_handed_on && !exits::reads(&tree, &wanted, state)
     };
     let kept: Vec<usize> = (0..l.carried.len()).filter(|number| !is_result(*number)).collect();
-    let stays = kept.iter().all(|k| stopped[*k] == l.carried[*k].0.into());
     if stays && kept.len() == l.carried.len() {
         return None;
     }
