@@ -35,6 +35,11 @@ impl TypeError {
                     ("array" | "vector", Namespace::Type) => {
                         Some("the type of arrays is written with brackets, as in `real[]`")
                     }
+                    ("pow" | "power", Namespace::Value) => Some("a power is written `x ** y`"),
+                    ("ln", Namespace::Value) => Some("the natural logarithm is `log`"),
+                    ("len" | "size", Namespace::Value) => Some("the number of elements of an array is its `length`"),
+                    ("float" | "double", Namespace::Value) => Some("an integer becomes a real by `real n`"),
+                    ("print" | "println" | "printf", Namespace::Value) => Some("a program prints a value by `show e`"),
                     _ => None,
                 };
                 if *place == NamePlace::OwnDefinition {
