@@ -355,14 +355,25 @@ impl Names {
             Op::While(l) => l.body.results.len() == 1 + l.carried.len(),
             _ => false,
         };
-        let collects_more = a.binds.len() < b.binds.len() && only_ends && fail_alike(a, b);
+        let collects_more = a.binds.len() < b.binds.len() && only_ends;
         let as_many = a.binds.len() == b.binds.len() || collects_more;
         if !as_many || std::mem::discriminant(&a.op) != std::mem::discriminant(&b.op) {
             return false;
         }
-        let has_blocks = matches!(a.op, Op::For(_) | Op::While(_) | Op::If { .. });
-        let before = has_blocks.then(|| self.of.map.clone());
-        let same = self.is_same_op(&a.op, &b.op);
+        // Names are only learnt from what begins alike.
+        let begins_alike = match (&a.op, &b.op) {
+            (Op::For(a), Op::For(b)) => Some(self.is(a.count, b.count)),
+            (Op::While(a), Op::While(b)) => {
+                Some(a.carried.iter().zip(&b.carried).all(|((_, a), (_, b))| self.is(*a, *b)))
+            }
+            (Op::If { cond: a, .. }, Op::If { cond: b, .. }) => Some(self.is(*a, *b)),
+            _ => None,
+        };
+        if begins_alike == Some(false) {
+            return false;
+        }
+        let before = begins_alike.map(|_| self.of.map.clone());
+        let same = self.is_same_op(&a.op, &b.op) && (!collects_more || fail_alike(a, b));
         match (same, before) {
             (true, _) => self.of.map.extend(a.binds.iter().zip(&b.binds).map(|(a, b)| (*a, (*b).into()))),
             (false, Some(before)) => self.of.map = before,
