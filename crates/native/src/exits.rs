@@ -3,28 +3,30 @@
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 
-/// A side that decides: where it is, and what it gives of what is wanted.
-pub struct Leaf<'a> {
+/// A side, and what it gives of what is wanted.
+pub struct Side<'a> {
     pub block: &'a Block,
     pub given: Vec<Atom>,
 }
 
 /// The branch at the end of a block that decides the first of what is wanted, and what is wanted of each of its sides.
-fn branch<'a>(block: &'a Block, wanted: &[Atom]) -> Option<(&'a Stmt, [(&'a Block, Vec<Atom>); 2])> {
+fn branch<'a>(block: &'a Block, wanted: &[Atom]) -> Option<(&'a Stmt, [Side<'a>; 2])> {
     let stmt = block.stmts.last()?;
     let Op::If { then, otherwise, .. } = &stmt.op else { return None };
     let place = |a: &Atom| stmt.binds.iter().position(|v| Atom::Var(*v) == *a);
     place(wanted.first()?)?;
-    let of =
-        |side: &'a Block| (side, wanted.iter().map(|a| place(a).map_or(*a, |place| side.results[place])).collect());
+    let of = |block: &'a Block| Side {
+        block,
+        given: wanted.iter().map(|a| place(a).map_or(*a, |place| block.results[place])).collect(),
+    };
     Some((stmt, [of(then), of(otherwise)]))
 }
 
 /// All sides that decide.
-pub fn leaves<'a>(block: &'a Block, wanted: &[Atom]) -> Vec<Leaf<'a>> {
+pub fn leaves<'a>(block: &'a Block, wanted: &[Atom]) -> Vec<Side<'a>> {
     with_stack(|| match branch(block, wanted) {
-        Some((_, sides)) => sides.into_iter().flat_map(|(side, wanted)| leaves(side, &wanted)).collect(),
-        None => vec![Leaf { block, given: wanted.to_vec() }],
+        Some((_, sides)) => sides.into_iter().flat_map(|side| leaves(side.block, &side.given)).collect(),
+        None => vec![Side { block, given: wanted.to_vec() }],
     })
 }
 
@@ -34,7 +36,7 @@ pub fn reads(block: &Block, wanted: &[Atom], var: Var) -> bool {
         (Some((Stmt { op: Op::If { cond, .. }, .. }, sides)), Some((_, before))) => {
             *cond == var.into()
                 || before.iter().any(|stmt| stmt.mentions(var))
-                || sides.iter().any(|(side, wanted)| reads(side, wanted, var))
+                || sides.iter().any(|side| reads(side.block, &side.given, var))
         }
         _ => block.stmts.iter().any(|stmt| stmt.mentions(var)),
     })
@@ -46,7 +48,7 @@ pub fn with_results(block: &Block, wanted: &[Atom], results: &dyn Fn(&[Atom]) ->
         let Some((stmt, sides)) = branch(block, wanted) else {
             return Block { stmts: block.stmts.clone(), results: results(wanted) };
         };
-        let [then, otherwise] = sides.map(|(side, wanted)| with_results(side, &wanted, results));
+        let [then, otherwise] = sides.map(|side| with_results(side.block, &side.given, results));
         let Op::If { cond, replayed, .. } = stmt.op else { gradus_source::bug!("a branch is none") };
         let binds: Vec<Var> = then.results.iter().map(|a| Var::fresh("r", a.ty())).collect();
         let given = binds.iter().map(|v| Atom::Var(*v)).collect();
@@ -64,8 +66,8 @@ pub fn going_on(l: &While) -> Option<Block> {
         return None;
     }
     let decisive = leaves(&l.body, wanted);
-    let is_end = |leaf: &Leaf| leaf.given[1..] == states[..] && leaf.block.stmts.is_empty();
-    let is_right = |leaf: &Leaf| match leaf.given[0] {
+    let is_end = |leaf: &Side| leaf.given[1..] == states[..] && leaf.block.stmts.is_empty();
+    let is_right = |leaf: &Side| match leaf.given[0] {
         Atom::Bool(goes_on) => goes_on || is_end(leaf),
         _ => false,
     };
@@ -75,24 +77,24 @@ pub fn going_on(l: &While) -> Option<Block> {
 /// The block without the sides that stop; nothing, if nothing else is left.
 fn without_stops(block: &Block, wanted: &[Atom]) -> Option<Block> {
     with_stack(|| {
-        let Some((stmt, [(_, then), (_, otherwise)])) = branch(block, wanted) else {
+        let Some((stmt, sides)) = branch(block, wanted) else {
             return (wanted[0] == Atom::Bool(true)).then(|| block.clone());
         };
-        let Op::If { cond, then: first, otherwise: second, replayed } = &stmt.op else { return None };
+        let Op::If { cond, replayed, .. } = &stmt.op else { return None };
         let mut stmts = block.stmts[..block.stmts.len() - 1].to_vec();
-        match (without_stops(first, &then), without_stops(second, &otherwise)) {
-            (Some(then), Some(otherwise)) => {
+        match sides.map(|side| without_stops(side.block, &side.given)) {
+            [Some(then), Some(otherwise)] => {
                 let op = Op::If { cond: *cond, then, otherwise, replayed: *replayed };
                 stmts.push(Stmt { op, ..stmt.clone() });
                 Some(Block { stmts, results: block.results.clone() })
             }
-            (Some(side), None) | (None, Some(side)) => {
+            [Some(side), None] | [None, Some(side)] => {
                 stmts.extend(side.stmts);
                 let place = |a: &Atom| stmt.binds.iter().position(|v| Atom::Var(*v) == *a);
                 let results = block.results.iter().map(|a| place(a).map_or(*a, |place| side.results[place]));
                 Some(Block { stmts, results: results.collect() })
             }
-            (None, None) => None,
+            [None, None] => None,
         }
     })
 }

@@ -285,7 +285,7 @@ fn stops_alike(l: &While, stmt: &Stmt, uses: &FxHashMap<Var, usize>) -> Option<V
             inside.insert(v);
         })
     });
-    let is_alike = |leaf: &&exits::Leaf| leaf.given[1..] == stopped[..] && leaf.block.stmts.is_empty();
+    let is_alike = |leaf: &&exits::Side| leaf.given[1..] == stopped[..] && leaf.block.stmts.is_empty();
     let is_outside = |a: &Atom| a.var().is_none_or(|v| !inside.contains(&v));
     if goes.is_empty() || !stops.iter().all(is_alike) || !stopped.iter().all(is_outside) {
         return None;
