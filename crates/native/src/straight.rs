@@ -12,8 +12,9 @@ pub fn straightened(l: &For) -> Option<For> {
         return None;
     }
     let mut stmts = Vec::new();
-    flatten(l.body.stmts.clone(), None, &mut stmts)?;
-    Some(For { body: Block { stmts, results: l.body.results.clone() }, ..l.clone() })
+    flatten(&l.body.stmts, None, &mut stmts)?;
+    let body = Block { stmts, results: l.body.results.clone() };
+    Some(For { index: l.index, count: l.count, carried: l.carried.clone(), body, replayed: l.replayed })
 }
 
 /// The one statement under a condition, as [`straightened`] leaves it.
@@ -76,7 +77,7 @@ fn zero(ty: Type) -> Atom {
     }
 }
 
-fn flatten(stmts: Vec<Stmt>, under: Option<Guard>, out: &mut Vec<Stmt>) -> Option<()> {
+fn flatten(stmts: &[Stmt], under: Option<Guard>, out: &mut Vec<Stmt>) -> Option<()> {
     for stmt in stmts {
         let span = stmt.span;
         match (&stmt.op, under) {
@@ -87,7 +88,7 @@ fn flatten(stmts: Vec<Stmt>, under: Option<Guard>, out: &mut Vec<Stmt>) -> Optio
                     if side.stmts.iter().any(asks) {
                         guard = guard.inside(under, span, out);
                     }
-                    flatten(side.stmts.clone(), Some(guard), out)?;
+                    flatten(&side.stmts, Some(guard), out)?;
                 }
                 for (i, bind) in stmt.binds.iter().enumerate() {
                     let op = Op::Select { cond: *cond, then: then.results[i], otherwise: otherwise.results[i] };
@@ -101,12 +102,12 @@ fn flatten(stmts: Vec<Stmt>, under: Option<Guard>, out: &mut Vec<Stmt>) -> Optio
                 out.push(Stmt { binds: Vec::new(), op, span });
             }
             (Op::Add { .. } | Op::Get { .. }, Some(guard)) if stmt.binds.iter().all(|v| !v.ty.is_counted()) => {
-                out.push(guard.around(stmt));
+                out.push(guard.around(stmt.clone()));
             }
             // A check or a division is only known to be right on its own side.
             (Op::Add { .. } | Op::Get { .. } | Op::Check { .. }, Some(_)) => return None,
             (Op::Scalar { prim: Prim::DivInt | Prim::ModInt, .. }, Some(_)) => return None,
-            _ => out.push(stmt),
+            _ => out.push(stmt.clone()),
         }
     }
     Some(())
