@@ -9,7 +9,7 @@
 //! - State may be carried if it is only joined with a value of each iteration by an operation of [`Join`], which is associative to the last bit. Each chunk
 //!   begins with the neutral element, and the states are joined in the order of the chunks.
 //! - What is collected has its place, of known size, before the loop runs; each chunk writes to its own part.
-//! - An accumulator to which iteration `i` only adds at `[i]` is shared by the chunks. Of any other each chunk has one of its own, which begins at
+//! - An accumulator to which each iteration only adds at places of its own is shared by the chunks. Of any other each chunk has one of its own, which begins at
 //!   -0.0 (so that not even the sign of a zero is lost), and these are added to it in the order of the chunks.
 //! - Nothing in the loop is a box or goes on the tape: both belong to one thread.
 //! - Of the failures in a loop, that of the lowest chunk counts, so it is that of the first iteration that fails. (Which limit on memory or steps
@@ -276,8 +276,9 @@ impl Planner<'_> {
         }
         let mut free = free_vars(&l.body);
         free.retain(|v| *v != l.index && !l.carried.iter().any(|(c, _)| c == v));
+        let own = places_of(l);
         let sums: Vec<Var> =
-            free.iter().copied().filter(|v| v.ty.accumulator && !own_places(&l.body, *v, l.index)).collect();
+            free.iter().copied().filter(|v| v.ty.accumulator && !own_places(&l.body, *v, &own)).collect();
         if free.iter().any(|v| v.ty.accumulator && !v.ty.is_real()) {
             return None;
         }
@@ -440,16 +441,54 @@ fn scalar_cost(prim: Prim) -> f64 {
     }
 }
 
-/// Whether iteration `i` adds to an accumulator only at `[i]`.
-fn own_places(block: &Block, acc: Var, index: Var) -> bool {
+/// The indices that no other iteration has: that of the iteration, and those of a strip that is its own (see `simplify/strips.rs`), which are
+/// `iteration * size + j` for `j` less than a number that is at most `size`.
+fn places_of(l: &For) -> FxHashSet<Var> {
+    let made = |atom: Atom| {
+        let stmt = atom.var().and_then(|v| l.body.stmts.iter().find(|stmt| stmt.binds == [v]));
+        stmt.map(|stmt| &stmt.op)
+    };
+    let size = |base: Atom| match made(base)? {
+        Op::Scalar { prim: Prim::MulInt, args } if args[0] == l.index.into() => Some(args[1]),
+        _ => None,
+    };
+    let most = |count: Atom| match made(count)? {
+        Op::Select { cond, then, otherwise } => match made(*cond)? {
+            Op::Scalar { prim: Prim::Less, args } if args[..] == [*then, *otherwise] => Some(*then),
+            _ => None,
+        },
+        _ => None,
+    };
+    let mut places = FxHashSet::from_iter([l.index]);
+    for stmt in &l.body.stmts {
+        let Op::For(inner) = &stmt.op else { continue };
+        let Some(most) = most(inner.count) else { continue };
+        for stmt in &inner.body.stmts {
+            match &stmt.op {
+                Op::Scalar { prim: Prim::AddInt, args }
+                    if args[1] == inner.index.into() && size(args[0]) == Some(most) =>
+                {
+                    places.extend(&stmt.binds);
+                }
+                _ => {}
+            }
+        }
+    }
+    places
+}
+
+/// Whether an accumulator is only added to at such places.
+fn own_places(block: &Block, acc: Var, places: &FxHashSet<Var>) -> bool {
     with_stack(|| {
         block.stmts.iter().all(|stmt| {
             let here = match &stmt.op {
-                Op::Add { acc: to, index: place, .. } if *to == acc => place.first() == Some(&index.into()),
+                Op::Add { acc: to, index: place, .. } if *to == acc => {
+                    place.first().and_then(|a| a.var()).is_some_and(|v| places.contains(&v))
+                }
                 Op::Call { args, .. } => !args.contains(&acc.into()),
                 _ => true,
             };
-            here && stmt.op.blocks().iter().all(|(inner, _)| own_places(inner, acc, index))
+            here && stmt.op.blocks().iter().all(|(inner, _)| own_places(inner, acc, places))
         })
     })
 }

@@ -32,10 +32,7 @@ impl Sweep<'_> {
                 self.b.stmt(stmt);
                 Record::Plain
             }
-            Op::For(l) if wanted && extremes::are_all(l) => {
-                self.b.stmt(stmt.clone());
-                Record::Extremes
-            }
+            Op::For(l) if wanted && extremes::are_all(l) => self.forward_extremes(stmt, l),
             Op::For(whole) => {
                 let mut stmt = self.without_settled(stmt);
                 stmt.op.blocks_mut().into_iter().for_each(|body| self.read_kept(body));
@@ -223,7 +220,7 @@ impl Sweep<'_> {
         let (saved, count) = match (record, &stmt.op) {
             (Record::Loop { saved, count }, _) => (saved, count),
             (Record::Plain, Op::For(l)) => (Vec::new(), l.count),
-            (Record::Plain | Record::Extremes | Record::Branch(_) | Record::Call { .. } | Record::Traced(_), _) => {
+            (Record::Plain | Record::Extremes(_) | Record::Branch(_) | Record::Call { .. } | Record::Traced(_), _) => {
                 gradus_source::bug!("a loop was not recorded in the forward sweep")
             }
         };

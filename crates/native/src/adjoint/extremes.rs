@@ -5,18 +5,49 @@ use super::*;
 use crate::cores::{joins, Join};
 use crate::flow::scalar::is_cheap;
 
-/// Whether a loop does nothing but look for extremes of numbers that are cheap to compute again.
+/// Whether a loop does nothing but look for extremes of numbers that each iteration computes by itself.
 pub(super) fn are_all(l: &For) -> bool {
-    let is_simple = |stmt: &Stmt| match &stmt.op {
-        Op::Scalar { prim, .. } => is_cheap(*prim),
-        Op::Get { .. } => stmt.binds.iter().all(|v| !v.ty.is_counted()),
-        op => matches!(op, Op::Select { .. } | Op::Copy { .. } | Op::Stop { .. } | Op::Dim { .. } | Op::Check { .. }),
-    };
     let is_extreme = |join: &Join| matches!(join, Join::Maximum | Join::Minimum);
     !l.carried.is_empty()
         && l.body.results.len() == l.carried.len()
-        && l.body.stmts.iter().all(is_simple)
         && joins(l).is_some_and(|joins| joins.iter().all(is_extreme))
+        && is_pure(&l.body, &mut Vec::new())
+}
+
+/// Whether a block can be run again as it is: it adds only to what it has opened itself.
+fn is_pure(block: &Block, opened: &mut Vec<Var>) -> bool {
+    gradus_core::traverse::with_stack(|| {
+        block.stmts.iter().all(|stmt| match &stmt.op {
+            Op::Open { .. } => {
+                opened.extend(&stmt.binds);
+                true
+            }
+            Op::Add { acc, .. } | Op::Freeze { acc } => opened.contains(acc),
+            Op::Call { .. } | Op::Push { .. } | Op::Pop { .. } | Op::Product(_) => false,
+            op => {
+                let boxes = stmt.binds.iter().any(|v| v.ty.shape().is_some());
+                !boxes && op.blocks().iter().all(|(inner, _)| is_pure(inner, opened))
+            }
+        })
+    })
+}
+
+/// Whether it is cheap to compute the numbers again.
+fn are_cheap(l: &For) -> bool {
+    l.body.stmts.iter().all(|stmt| match &stmt.op {
+        Op::Scalar { prim, .. } => is_cheap(*prim),
+        Op::Get { .. } => stmt.binds.iter().all(|v| !v.ty.is_counted()),
+        op => matches!(op, Op::Select { .. } | Op::Copy { .. } | Op::Stop { .. } | Op::Dim { .. } | Op::Check { .. }),
+    })
+}
+
+/// What maximum or minimum state number `at` is, and of what.
+fn joined(l: &For, at: usize) -> (Prim, Atom) {
+    let join = l.body.stmts.iter().find(|s| s.binds.iter().any(|v| l.body.results[at] == (*v).into()));
+    match join.map(|s| &s.op) {
+        Some(Op::Scalar { prim, args }) => (*prim, args[1]),
+        _ => gradus_source::bug!("an extreme that no statement gives"),
+    }
 }
 
 /// What a loop looked for.
@@ -26,22 +57,32 @@ struct Extreme {
     prim: Prim,
     /// .. of what each iteration computes ..
     value: Atom,
+    /// .. which may all have been kept ..
+    kept: Option<Var>,
     /// .. and what it found.
     found: Atom,
 }
 
 impl Sweep<'_> {
-    pub(super) fn backward_extremes(&mut self, stmt: &Stmt, l: &For) {
+    /// Runs the loop, which keeps its numbers unless they are cheap: an array for each extreme.
+    pub(super) fn forward_extremes(&mut self, stmt: &Stmt, l: &For) -> Record {
+        let mut keeping = l.clone();
+        let mut kept = Vec::new();
+        if !are_cheap(l) {
+            keeping.body.results.extend((0..l.carried.len()).map(|at| joined(l, at).1));
+            kept.extend(l.carried.iter().map(|(state, _)| Var::fresh(state.name, state.ty.in_array())));
+        }
+        let binds = [&stmt.binds, &kept[..]].concat();
+        self.b.stmt(Stmt { binds, op: Op::For(keeping), span: stmt.span });
+        Record::Extremes(kept)
+    }
+
+    pub(super) fn backward_extremes(&mut self, stmt: &Stmt, l: &For, kept: &[Var]) {
         for (at, bind) in stmt.binds.iter().enumerate() {
             let Some(adj) = self.take(*bind) else { continue };
-            let joined = l.body.stmts.iter().find(|s| s.binds.iter().any(|v| l.body.results[at] == (*v).into()));
-            let Some((prim, value)) = joined.and_then(|s| match &s.op {
-                Op::Scalar { prim, args } => Some((*prim, *args.last()?)),
-                _ => None,
-            }) else {
-                gradus_source::bug!("an extreme that no statement gives")
-            };
-            self.backward_extreme(l, at, Extreme { prim, value, found: (*bind).into() }, adj);
+            let (prim, value) = joined(l, at);
+            let kept = kept.get(at).copied();
+            self.backward_extreme(l, at, Extreme { prim, value, kept, found: (*bind).into() }, adj);
         }
     }
 
@@ -70,9 +111,14 @@ impl Sweep<'_> {
     fn last_that_is(&mut self, l: &For, one: &Block, extreme: Extreme) -> Atom {
         let (index, so_far) = (Var::fresh("i", Type::INT), Var::fresh("last", Type::REAL));
         self.b.push();
-        let again = Renaming { map: [(l.index, index.into())].into_iter().collect() }.block(one);
-        self.b.stmts(again.stmts);
-        let value = again.results[0];
+        let value = match extreme.kept {
+            Some(all) => self.b.get(all.into(), vec![index.into()]),
+            None => {
+                let again = Renaming { map: [(l.index, index.into())].into_iter().collect() }.block(one);
+                self.b.stmts(again.stmts);
+                again.results[0]
+            }
+        };
         let is_less = match extreme.prim {
             Prim::Maximum => self.b.scalar(Prim::Less, &[value, extreme.found]),
             _ => self.b.scalar(Prim::Less, &[extreme.found, value]),

@@ -157,8 +157,8 @@ enum Record {
         saved: Vec<undo::Saved>,
         count: Atom,
     },
-    /// A loop that looks for extremes.
-    Extremes,
+    /// A loop that looks for extremes, with the numbers that it has kept.
+    Extremes(Vec<Var>),
     /// A branch of plain arithmetic.
     Branch(branches::Computed),
     /// A call of a function in two halves.
@@ -526,16 +526,18 @@ impl<'a> Sweep<'a> {
             (Op::If { .. }, _) => match record {
                 Record::Traced(traced) => self.backward_traced_if(stmt, traced),
                 Record::Branch(computed) => self.backward_arithmetic_if(stmt, computed),
-                Record::Plain | Record::Loop { .. } | Record::Extremes | Record::Call { .. } => self.backward_if(stmt),
+                Record::Plain | Record::Loop { .. } | Record::Extremes(_) | Record::Call { .. } => {
+                    self.backward_if(stmt)
+                }
             },
-            (Op::For(l), _) if matches!(record, Record::Extremes) => self.backward_extremes(&stmt, l),
-            (Op::For(_) | Op::While(_), _) => match record {
-                Record::Traced(traced) => self.backward_traced_loop(stmt, traced),
-                record => self.backward_loop(stmt, record),
+            (Op::For(_) | Op::While(_), _) => match (record, &stmt.op) {
+                (Record::Traced(traced), _) => self.backward_traced_loop(stmt, traced),
+                (Record::Extremes(kept), Op::For(l)) => self.backward_extremes(&stmt, l, &kept),
+                (record, _) => self.backward_loop(stmt, record),
             },
             (Op::Call { function, args }, binds) => match record {
                 Record::Call { back, trace, key } => self.backward_traced_call(back, trace, &key, args, binds),
-                Record::Plain | Record::Loop { .. } | Record::Extremes | Record::Branch(_) | Record::Traced(_) => {
+                Record::Plain | Record::Loop { .. } | Record::Extremes(_) | Record::Branch(_) | Record::Traced(_) => {
                     self.backward_call(*function, args, binds)
                 }
             },

@@ -476,6 +476,7 @@ impl Forward {
                 let count = l.count;
                 self.block_knowing(&mut l.body, |known| known.learn_runs(count));
                 self.loops.pop();
+                self.collect_once(l, &mut stmt.binds);
                 let (state, count) = (l.carried.len(), l.count);
                 for (array, row) in stmt.binds[state..].iter().zip(&l.body.results[state..]) {
                     if let Some(copied) = self.copied(*row, l) {
@@ -521,6 +522,21 @@ impl Forward {
                     self.made.insert(stmt.binds[0], made);
                 }
                 out.push(stmt);
+            }
+        }
+    }
+
+    /// What a loop collects twice it collects once.
+    fn collect_once(&mut self, l: &mut For, binds: &mut Vec<Var>) {
+        let mut collected: FxHashMap<Atom, Var> = FxHashMap::default();
+        let mut at = l.carried.len();
+        while at < binds.len() {
+            let array = *collected.entry(l.body.results[at]).or_insert(binds[at]);
+            if array == binds[at] {
+                at += 1;
+            } else {
+                self.replace(binds.remove(at), array.into());
+                l.body.results.remove(at);
             }
         }
     }

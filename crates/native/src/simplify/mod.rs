@@ -18,11 +18,13 @@ mod inside;
 mod lengths;
 mod products;
 mod put_back;
+mod quotients;
 mod ranges;
 mod recompute;
 mod rows;
 mod shapes;
 mod small;
+mod strips;
 mod sums;
 mod together;
 mod unroll;
@@ -76,6 +78,10 @@ pub fn module(module: &mut Module) {
             module.functions[id].body = body;
         }
         rows::run(&mut module.functions[id].body);
+        quotients::run(&mut module.functions[id].body);
+        if strips::run(&mut module.functions[id].body) {
+            sums::out_of_loops(&mut module.functions[id].body);
+        }
     }
     crate::tape::run(module);
 }

@@ -1,5 +1,5 @@
 //! Random programs over vectors and matrices, as text: arrays that loops change place by place, rows that outlive their matrix, places that step over
-//! others, and products. Lengths reach beyond a vector register, which those of the generator of core terms do not.
+//! others, recurrences for each element, and products. Lengths reach beyond a vector register, which those of the generator of core terms do not.
 
 use crate::support;
 use gradus_generate::{Data, Features, Generated, Point, Rng};
@@ -179,8 +179,43 @@ impl Writer {
                 let body = self.within(&[(&name, element)], |w| w.term(element, size - 1));
                 format!("map (fun {name} -> {body}) {array}")
             }
+            (Row | Column, 11) if self.loops < 2 => {
+                let (array, name) = (self.argument(kind, size), self.fresh("x"));
+                let body = self.within(&[(&name, Real)], |w| w.recurrence(&name, size));
+                format!("map (fun {name} -> {body}) {array}")
+            }
             _ => self.built(kind, size),
         }
+    }
+
+    /// A number after some steps, which may have more than it as their state.
+    fn recurrence(&mut self, start: &str, size: usize) -> String {
+        let (length, state, more) = (*self.rng.pick(&["n", "m"]), self.fresh("s"), self.fresh("t"));
+        self.counting(length, |w, i| match w.rng.below(5) {
+            0 => {
+                let [one, other] =
+                    w.within(&[(&state, Real), (&more, Real)], |w| [0, 1].map(|_| w.term(Real, size - 1)));
+                format!("fst (ifold {length} (fun {i} ({state}, {more}) -> (0.5 * ({one}), 0.5 * ({other}))) ({start}, 0.5))")
+            }
+            1 => {
+                w.counters.push((more.clone(), "n"));
+                let next = w.within(&[(&state, Real)], |w| w.term(Real, size - 1));
+                w.counters.pop();
+                format!("snd (ifold {length} (fun {i} ({more}, {state}) -> ((2 * {more} + 1) mod n, 0.5 * ({next}))) (0, {start}))")
+            }
+            2 => {
+                let [one, other] = w.within(&[(&state, Real)], |w| [0, 1].map(|_| w.term(Real, size - 1)));
+                format!("snd (ifold {length} (fun {i} ({more}, {state}) -> ({state} > 0.21234567, 0.5 * (if {more} then {one} else {other}))) (false, {start}))")
+            }
+            3 if size > 1 => {
+                let inner = w.within(&[(&state, Real)], |w| w.recurrence(&state, size - 1));
+                format!("ifold {length} (fun {i} {state} -> 0.5 * ({inner})) {start}")
+            }
+            _ => {
+                let next = w.within(&[(&state, Real)], |w| w.term(Real, size - 1));
+                format!("ifold {length} (fun {i} {state} -> 0.5 * ({next})) {start}")
+            }
+        })
     }
 
     fn leaf(&mut self, kind: Kind) -> String {
