@@ -381,6 +381,21 @@ fn because(said: Diagnostic, why: &Why, expected: &str) -> Diagnostic {
     }
 }
 
+/// For who takes `max` or `min` of two numbers, as other languages do.
+fn of_two_numbers(m: &Mismatch) -> Option<String> {
+    let name = match (&m.what, &m.why) {
+        (_, Why::Argument { function: Some(name), index: 1, .. }) if m.actual == "real" => name,
+        (Expression::Variable(name), Why::Argument { .. }) => name,
+        _ => return None,
+    };
+    let which = match &**name {
+        "max" => "largest",
+        "min" => "smallest",
+        _ => return None,
+    };
+    Some(format!("`{name}` gives the {which} element of an array; of two numbers it is `{name}imum a b`"))
+}
+
 fn mismatch_words(m: &Mismatch) -> Diagnostic {
     let numbers = (m.actual == "int" && m.expected == "real") || (m.actual == "real" && m.expected == "int");
     if m.missing_arguments > 0 {
@@ -449,12 +464,29 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
     if matches!(m.why, Why::Operand { op: "*>", .. }) && m.expected == "real" {
         return said.help("the number stands on the left: `k *> a`");
     }
+    if let Some(help) = of_two_numbers(m) {
+        return said.help(help);
+    }
     let curried = |ty: &str| ty.matches("->").count() > 1;
     if matches!(&m.why, Why::Argument { function: Some(f), index: 1, .. } if matches!(&**f, "grad" | "value_and_grad" | "diff" | "hvp" | "hessian"))
         && curried(&m.actual)
         && !curried(&m.expected)
     {
         return said.help("a derivative is taken in one argument: `fun x -> f x y`, or a function of a tuple");
+    }
+    if m.actual.ends_with(" list") && m.expected.ends_with(']') {
+        return said.help("arrays are written `[| a; b |]`, lists `[a; b]`");
+    }
+    if m.actual.ends_with(']') && m.expected.ends_with(" list") {
+        return said.help("lists are written `[a; b]`, arrays `[| a; b |]`");
+    }
+    let several =
+        |(actual, expected): &(String, String)| expected == "real" && (actual.ends_with(']') || actual.contains(" * "));
+    if matches!(&m.why, Why::Argument { function: Some(f), index: 1, .. } if matches!(&**f, "grad" | "value_and_grad"))
+        && m.parts.as_ref().is_some_and(several)
+    {
+        return said
+            .help("a gradient is that of one number; of a function that gives more, take `vjp`, `jvp` or `jacobian`");
     }
     let tuple = |ty: &str| ty.contains(" * ") && !ty.contains("->");
     if matches!(m.why, Why::Argument { .. }) && m.parts.is_none() {
@@ -464,12 +496,6 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
         if tuple(&m.actual) && !tuple(&m.expected) {
             return said.help("arguments stand one after the other, without comma: `f a b`");
         }
-    }
-    if m.actual.ends_with(" list") && m.expected.ends_with(']') {
-        return said.help("arrays are written `[| a; b |]`, lists `[a; b]`");
-    }
-    if m.actual.ends_with(']') && m.expected.ends_with(" list") {
-        return said.help("lists are written `[a; b]`, arrays `[| a; b |]`");
     }
     said
 }

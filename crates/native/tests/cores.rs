@@ -434,3 +434,24 @@ fn deep_recursion_on_every_thread() {
         assert_eq!(native.call_within(0, &[Leaf::Int(20)], &on(3)), Ok(vec![ints(vec![300_000; 20])]));
     }
 }
+
+#[test]
+fn recurrences_side_by_side_are_the_same_on_any_number_of_threads() {
+    let text = "let f (a : real[]) : real[] = map (fun x -> loop 20 (fun z -> 0.5 * (z + x / z)) 1.0) a\n\
+                let g (a : real[]) : real[] = grad (fun b -> sum (f b)) a";
+    let numbers: Vec<f64> = (0..5000).map(|i| 1.0 + f64::from(i) / 10.0).collect();
+    for native in natives(text, &["f", "g"], LITTLE) {
+        for (function, expected) in [(0, 0.5), (1, -0.5)] {
+            let call = |threads| {
+                reals(&native.call_within(function, &[Leaf::reals(numbers.clone())], &on(threads)).expect("runs"))
+                    .to_vec()
+            };
+            let found = call(1);
+            let factor = if function == 0 { 1.0 } else { 0.5 };
+            let close = |(y, x): (&f64, &f64)| (y - factor * x.powf(expected)).abs() <= 1e-12 * y.abs();
+            assert!(found.iter().zip(&numbers).all(close));
+            assert_eq!(found, call(2));
+            assert_eq!(found, call(7));
+        }
+    }
+}

@@ -512,3 +512,46 @@ fn sums_join_a_later_loop() {
         }
     }
 }
+
+#[test]
+fn recurrences_run_side_by_side() {
+    let text = |step: &str, count: &str| {
+        format!(
+            "fun roots(x: real[1], m: int) -> (real[1]) {{\n\
+             \x20 n = dim x 0\n\
+             \x20 y = for i < {count} {{\n\
+             \x20   e = get x i\n\
+             \x20   z.2 = for k < m with z: real = 1.0 {{\n\
+             {step}\
+             \x20     q = div e z\n\
+             \x20     s = add z q\n\
+             \x20     h = mul 0.5 s\n\
+             \x20     yield h\n\
+             \x20   }}\n\
+             \x20   collect z.2\n\
+             \x20 }}\n\
+             \x20 return y\n\
+             }}\n"
+        )
+    };
+    let check = |of: &str, why: &str| format!("      ok.{why} = lt {of} 1e9\n      check ok.{why} {why}\n");
+    let goes_by_strips = |step: &str, count: &str| simplified(&text(step, count)).contains("for strip <");
+    assert!(goes_by_strips("", "n"));
+    assert!(!goes_by_strips("", "7"));
+    // In which order iterations fail is seen only if they fail in different ways.
+    assert!(goes_by_strips(&check("z", "index"), "n"));
+    assert!(!goes_by_strips(&[check("z", "index"), check("e", "size")].concat(), "n"));
+    for backend in Backend::ALL {
+        let code = compile(&simplified(&text("", "n")), backend);
+        for n in [0, 1, 7, 8, 9, 128, 129, 1000] {
+            let numbers: Vec<f64> = (0..n).map(|i| 1.0 + f64::from(i)).collect();
+            let found = code.call(0, &[Leaf::reals(numbers.clone()), Leaf::Int(20)]).expect("runs");
+            let [Leaf::Reals { data, .. }] = &found[..] else { panic!("{found:?}") };
+            assert_eq!(data.len(), numbers.len());
+            assert!(
+                data.iter().zip(numbers).all(|(root, x)| (root * root - x).abs() <= 1e-13 * x),
+                "{n} on {backend:?}"
+            );
+        }
+    }
+}

@@ -6,8 +6,12 @@ use crate::ownership::Ownership;
 use cranelift_codegen::ir::types::Type as MachineType;
 use cranelift_codegen::ir::{InstBuilder, Value};
 use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
+
+/// So many operations on each side of a branch are done in any case.
+const SHORT: usize = 4;
 
 impl Emitter<'_, '_, '_> {
     /// Writes a block; gives the machine values of its results, which the caller holds. `params` are arrays that it takes over.
@@ -249,6 +253,13 @@ impl Emitter<'_, '_, '_> {
     /// `handed`: the arrays that both sides take over.
     fn branch(&mut self, cond: Atom, [then, otherwise]: [&Block; 2], handed: &[Var], binds: &[Var]) {
         let cond = self.number(cond);
+        if is_short(then) && is_short(otherwise) && binds.iter().all(|v| !v.ty.is_counted()) {
+            // What comes of a condition that nobody can foresee is dearer than both sides.
+            let [yes, no] = [then, otherwise].map(|side| self.block(side, &[]).concat());
+            let values: Vec<Value> =
+                yes.into_iter().zip(no).map(|(yes, no)| self.b.ins().select(cond, yes, no)).collect();
+            return self.bind_all(binds, &values);
+        }
         let (yes, no) = (self.b.create_block(), self.b.create_block());
         let (on, values) = self.block_with(&Self::types_of(binds));
         self.b.ins().brif(cond, yes, &[], no, &[]);
@@ -262,4 +273,18 @@ impl Emitter<'_, '_, '_> {
         self.b.seal_block(on);
         self.bind_all(binds, &values);
     }
+}
+
+/// Whether a side of a branch is a few operations of a cycle or so each, none of which can fail.
+fn is_short(side: &Block) -> bool {
+    let is_quick = |stmt: &Stmt| match &stmt.op {
+        Op::Scalar { prim: Prim::DivInt | Prim::ModInt, args } => matches!(args[1], Atom::Int(k) if k != 0 && k != -1),
+        Op::Scalar { prim, .. } => {
+            use Prim::*;
+            matches!(prim, AddInt | SubInt | MulInt | NegInt | AddReal | SubReal | MulReal | NegReal | RealOfInt)
+                || scalar::is_comparison(*prim)
+        }
+        op => matches!(op, Op::Select { .. }),
+    };
+    side.stmts.len() <= SHORT && side.stmts.iter().all(is_quick)
 }

@@ -14,9 +14,6 @@ use cranelift_frontend::Variable;
 use gradus_source::Span;
 use rustc_hash::FxHashMap;
 
-/// Iterations between phases: what a buffer has room for.
-const STRIP: i64 = 128;
-
 /// What all iterations add to or are joined into: for each such place one pair for each pair of a step, so that operations need not wait for each other.
 pub(super) struct Totals {
     pub(super) sums: Vec<Vec<Variable>>,
@@ -46,15 +43,15 @@ impl Emitter<'_, '_, '_> {
         for (_, stmt) in &plan.stmts {
             for var in stmt.binds.iter().filter(|v| plan.kept.contains_key(v)) {
                 // A pair of conditions takes as much room as one of reals.
-                let buffer = self.room(8 * STRIP as u32);
+                let buffer = self.room(8 * plan.strip() as u32);
                 buffers.push((*var, buffer));
                 if matches!(&stmt.op, Op::Scalar { args, .. } if args.len() == 2 && is_function(stmt)) {
-                    let buffer = self.room(8 * STRIP as u32);
+                    let buffer = self.room(8 * plan.strip() as u32);
                     second.push((*var, buffer));
                 }
             }
         }
-        let longest = if plan.phases > 1 { STRIP } else { CHUNK };
+        let longest = if plan.phases > 1 { plan.strip() } else { CHUNK };
         let (strip, at) = self.block_with(&[I64]);
         let (over, ends) = self.block_with(&vec![F64; state.len()]);
         let from = self.b.declare_var(I64);

@@ -9,6 +9,7 @@ mod blocks;
 mod cells;
 mod chunks;
 mod compile;
+mod division;
 mod emit;
 mod entry;
 mod lanes;

@@ -15,7 +15,7 @@ use gradus_core::Prim;
 use rustc_hash::FxHashMap;
 
 /// More buffers than this, and the loop runs without lanes.
-const MOST_BUFFERS: usize = 24;
+const MOST_BUFFERS: usize = 96;
 
 /// What it costs, in operations, to add in a phase of its own.
 const LATE_PAIR: i32 = 1;
@@ -197,6 +197,15 @@ fn extremes(l: &For) -> Option<Vec<(Var, Join)>> {
 }
 
 impl Plan<'_> {
+    /// Iterations between phases: what a buffer has room for.
+    pub(super) fn strip(&self) -> i64 {
+        match self.kept.len() {
+            0..=32 => 128,
+            33..=64 => 64,
+            _ => 32,
+        }
+    }
+
     /// Whole steps are multiples of so many iterations; what is left is done one by one. That is dear for elementary functions, so they have steps of
     /// single pairs, too.
     pub(super) fn granule(&self) -> i64 {

@@ -148,8 +148,17 @@ impl Emitter<'_, '_, '_> {
             Prim::DivInt => e.b.ins().sdiv(x, y),
             _ => e.b.ins().srem(x, y),
         };
-        if matches!(atoms, [_, Atom::Int(k)] if *k != 0 && *k != -1) {
-            return division(self, y);
+        if let [_, Atom::Int(k)] = *atoms {
+            if k != 0 && k != -1 {
+                let quotient = self.divide_by(x, k);
+                return match prim {
+                    Prim::DivInt => quotient,
+                    _ => {
+                        let whole = self.b.ins().imul(quotient, y);
+                        self.b.ins().isub(x, whole)
+                    }
+                };
+            }
         }
         // y + 1 is 0 or 1, unsigned, for the two.
         let above = self.b.ins().iadd_imm_s(y, 1);

@@ -61,6 +61,14 @@ pub fn module(module: &mut Module) {
                 block(&mut body, module);
             }
             collect::instead_of_copies(&mut body);
+            // What began with these arrays now reads their elements.
+            if recompute::run(&mut body, module) {
+                forward::run(&mut body);
+                dead::run(&mut body, module);
+                at_once::run(&mut body, module);
+            }
+            forward::run(&mut body);
+            dead::run(&mut body, module);
             module.functions[id].body = body;
         }
         let mut body = std::mem::take(&mut module.functions[id].body);
