@@ -26,8 +26,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const FEW: i64 = 8;
 /// A strip has at most so many iterations.
 const WIDEST: i64 = 128;
-/// A strip keeps about so many numbers of its steps, so that they stay in the nearer caches.
-const KEPT: i64 = 1 << 15;
+/// A strip keeps at most so many numbers of its steps: 16 megabytes ..
+const KEPT: i64 = 1 << 21;
+/// .. and where that is less than so many iterations, they are done one by one, too.
+const NARROWEST: i64 = 16;
 
 /// Says whether there were such loops.
 pub fn run(block: &mut Block) -> bool {
@@ -56,7 +58,7 @@ fn by_strips(stmt: &Stmt) -> Option<Vec<Stmt>> {
         return Some([by_strips(&first)?, vec![second]].concat());
     }
     let collects_reals = l.body.results.iter().all(|result| result.ty() == Type::REAL);
-    if !collects_reals || matches!(l.count, Atom::Int(..FEW)) {
+    if !collects_reals {
         return None;
     }
     let mut inside = FxHashSet::from_iter([l.index]);
@@ -74,12 +76,21 @@ fn by_strips(stmt: &Stmt) -> Option<Vec<Stmt>> {
     let kept = recurrences().map(|inner| (inner.count, inner.body.results.len() - inner.carried.len()));
     let kept = kept.max_by_key(|(_, kept)| *kept).filter(|(_, kept)| *kept > 0);
 
+    let mut head = Builder::new();
+    head.span = stmt.span;
+    let widest = widest(&mut head, kept);
+    let is_short = head.scalar(Prim::Less, &[l.count, Atom::Int(FEW)]);
+    let is_narrow = head.scalar(Prim::Less, &[widest, Atom::Int(NARROWEST)]);
+    let cond = head.select(is_short, Atom::Bool(true), is_narrow);
+    if cond == Atom::Bool(true) {
+        return None;
+    }
     let mut b = Builder::new();
     b.span = stmt.span;
     // What is added to negative zero stays what it is.
     let starts: Vec<Atom> = stmt.binds.iter().map(|_| b.fill(vec![l.count], Atom::Real(-0.0))).collect();
     let sums: Vec<Var> = stmt.binds.iter().zip(starts).map(|(bind, start)| b.open(bind.name, start)).collect();
-    let (size, strips) = cut(&mut b, l.count, kept);
+    let (size, strips) = cut(&mut b, l.count, widest);
     b.push();
     let strip = Var::fresh("strip", Type::INT);
     let base = b.scalar(Prim::MulInt, &[strip.into(), size]);
@@ -96,19 +107,19 @@ fn by_strips(stmt: &Stmt) -> Option<Vec<Stmt>> {
     b.stmts(writer.block(&body)?.stmts);
     let body = b.pop(Vec::new());
     b.for_loop(strip, strips, Vec::new(), body);
-    if let Atom::Int(_) = l.count {
+    let mut stmts = head.pop(Vec::new()).stmts;
+    if cond == Atom::Bool(false) {
         sums.iter().zip(&stmt.binds).for_each(|(acc, bind)| b.bind(vec![*bind], Op::Freeze { acc: *acc }));
-        return Some(b.pop(Vec::new()).stmts);
+        stmts.extend(b.pop(Vec::new()).stmts);
+        return Some(stmts);
     }
     let results = sums.iter().map(|acc| b.freeze(*acc)).collect();
     let otherwise = b.pop(results);
     let results = stmt.binds.iter().map(|v| Atom::Var(*v)).collect();
     let then = Renaming::default().block(&Block { stmts: vec![stmt.clone()], results });
-    let mut b = Builder::new();
-    b.span = stmt.span;
-    let cond = b.scalar(Prim::Less, &[l.count, Atom::Int(FEW)]);
-    b.bind(stmt.binds.clone(), Op::If { cond, then, otherwise, replayed: l.replayed });
-    Some(b.pop(Vec::new()).stmts)
+    let op = Op::If { cond, then, otherwise, replayed: l.replayed };
+    stmts.push(Stmt { binds: stmt.binds.clone(), op, span: stmt.span });
+    Some(stmts)
 }
 
 /// A loop that looks for an extreme as two: the first collects what there is to choose from.
@@ -136,17 +147,17 @@ fn joined_later(stmt: &Stmt, l: &For) -> Option<[Stmt; 2]> {
     Some([first, Stmt { binds: states.to_vec(), op: Op::For(second), span: stmt.span }])
 }
 
-/// The size of strips, but for the last, which may have less, and how many there are. `kept`: so many steps each keep so many numbers.
-fn cut(b: &mut Builder, count: Atom, kept: Option<(Atom, usize)>) -> (Atom, Atom) {
-    let widest = match kept {
-        Some((steps, numbers)) => {
-            let positive = greater(b, steps, Atom::Int(1));
-            let room = b.scalar(Prim::DivInt, &[Atom::Int(KEPT / numbers as i64), positive]);
-            let room = greater(b, room, Atom::Int(FEW));
-            lesser(b, room, Atom::Int(WIDEST))
-        }
-        None => Atom::Int(WIDEST),
-    };
+/// How many iterations a strip may have. `kept`: so many steps each keep so many numbers.
+fn widest(b: &mut Builder, kept: Option<(Atom, usize)>) -> Atom {
+    let Some((steps, numbers)) = kept else { return Atom::Int(WIDEST) };
+    let is_positive = b.scalar(Prim::Less, &[Atom::Int(0), steps]);
+    let steps = b.select(is_positive, steps, Atom::Int(1));
+    let room = b.scalar(Prim::DivInt, &[Atom::Int(KEPT / numbers as i64), steps]);
+    lesser(b, room, Atom::Int(WIDEST))
+}
+
+/// The size of strips, but for the last, which may have less, and how many there are.
+fn cut(b: &mut Builder, count: Atom, widest: Atom) -> (Atom, Atom) {
     let mut divided = |by: Atom| {
         let less = b.scalar(Prim::SubInt, &[by, Atom::Int(1)]);
         let sum = b.scalar(Prim::AddInt, &[count, less]);
@@ -161,11 +172,6 @@ fn cut(b: &mut Builder, count: Atom, kept: Option<(Atom, usize)>) -> (Atom, Atom
 fn lesser(b: &mut Builder, one: Atom, other: Atom) -> Atom {
     let cond = b.scalar(Prim::Less, &[one, other]);
     b.select(cond, one, other)
-}
-
-fn greater(b: &mut Builder, one: Atom, other: Atom) -> Atom {
-    let cond = b.scalar(Prim::Less, &[one, other]);
-    b.select(cond, other, one)
 }
 
 /// A loop whose steps can be taken for many iterations of a loop around it at once, and wait for each other if they are not.
