@@ -16,6 +16,9 @@ let total (a : real[]) : real =
 let relax (a : real[]) : real =
   sum (ifold 1000 (fun _ b -> build (length b) (fun i -> if i = 0 then b.(0) else sin b.(i) * b.(i - 1))) a)
 
+let orbits (a : real[]) : real =
+  sum (map orbit a)
+
 let grow (a : real[]) : real =
   sum (ifold 100 (fun _ b -> build (length b + 1) (fun i -> sin b.(i / 2))) a)
 
@@ -47,6 +50,17 @@ fn places_loops_and_what_they_save() {
     let (own, gradient) = explained(&folder, "orbit");
     assert!(own.contains("e.gr:4:3: a loop: carries y: real\n") && !own.contains("saves"), "{own}");
     assert!(gradient.contains("e.gr:4:3: one loop there, one back; saves of each iteration y: real\n"), "{gradient}");
+
+    // One for each element: both loops are those of the program, and that they go side by side is said apart.
+    let (own, gradient) = explained(&folder, "orbits");
+    let remark = "e.gr:13:3: the loops inside take each step for up to 128 iterations at once\n";
+    assert!(own.contains(remark) && gradient.contains(remark), "{own}{gradient}");
+    assert!(own.contains("e.gr:4:3: a loop: carries y: real\n"), "{own}");
+    assert!(
+        gradient
+            .contains("e.gr:4:3: on the way back: one loop runs again, one back; saves of each iteration y: real\n"),
+        "{gradient}"
+    );
 
     // Independent iterations need nothing of each other. `map` and `sum` come from the library: the place is that of the call.
     let (own, gradient) = explained(&folder, "total");

@@ -5,6 +5,7 @@ use crate::adjoint::BACKWARD_INDEX;
 use crate::cores::{Plan, LEAST_WORK};
 use crate::flow::{Block, FunctionId, Module, Name, Op, Scalar, Stmt, Type, Var};
 use crate::recursion;
+use crate::simplify;
 use gradus_core::traverse::with_stack;
 use gradus_source::Span;
 
@@ -37,6 +38,8 @@ pub enum Kind {
     Unknown,
     /// Matrices are multiplied by a library.
     Product,
+    /// The loops with state inside a loop take their steps for many of its iterations at once.
+    SideBySide,
     /// The derivative of a call runs the function again.
     CallAgain {
         name: String,
@@ -155,6 +158,11 @@ impl Walk<'_> {
                 }
                 if let Op::Call { function, .. } = &stmt.op {
                     self.next.push(*function);
+                }
+                if let Some(loops) = simplify::one_by_one(stmt) {
+                    self.block(loops, inside);
+                    self.add(stmt.span, Kind::SideBySide);
+                    continue;
                 }
                 stmt.op.blocks().iter().for_each(|(inner, _)| self.block(inner, inside));
             }
@@ -322,6 +330,7 @@ impl Kind {
                 "makes a function that is only known when the program runs: a cell on the heap".to_string()
             }
             Kind::Unknown => "calls a function that is only known when the program runs".to_string(),
+            Kind::SideBySide => "the loops inside take each step for up to 128 iterations at once".to_string(),
             Kind::Product => "a product of matrices, multiplied in tiles".to_string(),
             Kind::CallAgain { name } => format!("the derivative of the call runs `{name}` again"),
             Kind::Rule { name } => format!("`{name}` has a derivative of its own, by a rule"),

@@ -30,6 +30,8 @@ mod together;
 mod unroll;
 mod whole;
 
+pub use strips::one_by_one;
+
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 

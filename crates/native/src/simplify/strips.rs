@@ -31,6 +31,16 @@ const KEPT: i64 = 1 << 21;
 /// .. and where that is less than so many iterations, they are done one by one, too.
 const NARROWEST: i64 = 16;
 
+/// What the index of a loop over strips is called.
+const STRIP: &str = "strip";
+
+/// The loop as it was before, if a statement is the choice between doing its iterations one by one and by strips.
+pub fn one_by_one(stmt: &Stmt) -> Option<&Block> {
+    let Op::If { then, otherwise, .. } = &stmt.op else { return None };
+    let over_strips = |stmt: &Stmt| matches!(&stmt.op, Op::For(l) if l.index.name == Name::new(STRIP));
+    otherwise.stmts.iter().any(over_strips).then_some(then)
+}
+
 /// Says whether there were such loops.
 pub fn run(block: &mut Block) -> bool {
     with_stack(|| {
@@ -92,7 +102,7 @@ fn by_strips(stmt: &Stmt) -> Option<Vec<Stmt>> {
     let sums: Vec<Var> = stmt.binds.iter().zip(starts).map(|(bind, start)| b.open(bind.name, start)).collect();
     let (size, strips) = cut(&mut b, l.count, widest);
     b.push();
-    let strip = Var::fresh("strip", Type::INT);
+    let strip = Var::fresh(STRIP, Type::INT);
     let base = b.scalar(Prim::MulInt, &[strip.into(), size]);
     let rest = b.scalar(Prim::SubInt, &[l.count, base]);
     let rows = lesser(&mut b, size, rest);
