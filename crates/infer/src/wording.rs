@@ -413,7 +413,11 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
             ),
         )
         .label(m.span, format!("this has type `{}`", m.actual));
-        return because(said, &m.why, &m.expected);
+        let said = because(said, &m.why, &m.expected);
+        return match m.why {
+            Why::Operand { op: "-", .. } => said.help("a negative argument stands in parentheses: `f (-1.0)`"),
+            _ => said,
+        };
     }
     let code = if numbers { "E0207" } else { "E0201" };
     let mut said = Diagnostic::error(code, format!("expected `{}`, found `{}`", m.expected, m.actual));
@@ -463,6 +467,14 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
     }
     if matches!(m.why, Why::Operand { op: "*>", .. }) && m.expected == "real" {
         return said.help("the number stands on the left: `k *> a`");
+    }
+    if m.expected.contains("real[")
+        && m.parts.as_ref().is_some_and(|(actual, expected)| actual == "int" && expected == "real")
+    {
+        return said.help("nothing is converted silently: `map real a` makes an array of reals of one of integers");
+    }
+    if m.actual.starts_with('(') && m.actual.ends_with(")[1]") && m.expected.ends_with(']') {
+        return said.help("the elements of an array are separated by `;`, as in `[| a; b |]`");
     }
     if let Some(help) = of_two_numbers(m) {
         return said.help(help);

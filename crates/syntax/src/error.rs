@@ -388,7 +388,7 @@ fn foreign(span: Span, token: Token, text: &str) -> Diagnostic {
         Token::ColonEqual => told("there is no assignment", "name the new value: `let x = e in ...`"),
         Token::LeftArrow => told(
             "there is no assignment",
-            "name the new value: `let x = e in ...`; a comparison with a negative number is written `x < -1`",
+            "name the new value: `let x = e in ...`, or `set a i e` for an array with one element replaced; a comparison with a negative number is written `x < -1`",
         ),
         Token::FatArrow => told("there is no `=>`", "write `->`; greater or equal is `>=`"),
         Token::Bang => told("there is no operator `!`", "negation is `not x`; there are no references to read"),
