@@ -34,8 +34,12 @@ struct Emit<'d> {
 
 impl<'a> Lower<'a> {
     pub fn match_term(&mut self, scrutinee: Exp, arms: &[MatchArm], form: MatchForm, span: Span) -> Term {
-        let rows: Vec<Row> =
-            arms.iter().map(|arm| Row { pattern: arm.pattern, guard: arm.guard, span: arm.span }).collect();
+        let row = |arm: &MatchArm| {
+            let body = self.tree.node(arm.body);
+            let inner = matches!(body.kind, ExpKind::Match { form: MatchForm::Match, .. }).then_some(body.span);
+            Row { pattern: arm.pattern, guard: arm.guard, inner, span: arm.span }
+        };
+        let rows: Vec<Row> = arms.iter().map(row).collect();
         let ty = self.ty_of(scrutinee);
         let mut lets: Vec<(Var, Type, Term)> = Vec::new();
         // A tuple that is only there to be matched is not built.

@@ -264,6 +264,8 @@ pub enum TypeError {
     NotExhaustive {
         missing: Vec<String>,
         form: MatchForm,
+        /// The body of the last case, if it is a match itself.
+        inner: Option<Span>,
         span: Span,
     },
     Unreachable {

@@ -427,7 +427,7 @@ impl<'a> Lower<'a> {
     ) -> Term {
         let span = self.tree.pattern(pattern).span;
         let mut rest = Some(rest);
-        let row = crate::matching::Row { pattern, guard: None, span };
+        let row = crate::matching::Row { pattern, guard: None, inner: None, span };
         self.matching(value, ty, None, &[row], form, span, &mut |this, _| match rest.take() {
             Some(rest) => rest(this),
             None => At(span).unit(),

@@ -58,6 +58,8 @@ pub enum Fact {
 pub struct Row {
     pub pattern: Pat,
     pub guard: Option<Exp>,
+    /// The body, if it is a match itself.
+    pub inner: Option<Span>,
     pub span: Span,
 }
 
@@ -155,7 +157,8 @@ impl<'l, 'a> Matcher<'l, 'a> {
         }
         if !self.missing.is_empty() {
             let missing = std::mem::take(&mut self.missing);
-            self.lower.errors.push(TypeError::NotExhaustive { missing, form, span });
+            let inner = rows.last().and_then(|row| row.inner);
+            self.lower.errors.push(TypeError::NotExhaustive { missing, form, inner, span });
         }
         for (row, uses) in rows.iter().zip(&self.uses) {
             if *uses == 0 {

@@ -254,7 +254,7 @@ impl TypeError {
                     .label(*span, "too large")
                     .help(format!("write `{text}.0` if a `real` is meant"))
             }
-            TypeError::NotExhaustive { missing, form, span } => {
+            TypeError::NotExhaustive { missing, form, inner, span } => {
                 let example = missing.first().map_or("_", |m| m.as_str());
                 let message = match form {
                     MatchForm::Match => format!("this match does not cover every value: `{example}` is missing"),
@@ -266,6 +266,10 @@ impl TypeError {
                 let mut said = Diagnostic::error("E0301", message).label(*span, "not every value is covered");
                 for other in missing.iter().skip(1) {
                     said = said.note(format!("also missing: `{other}`"));
+                }
+                if let Some(inner) = inner {
+                    said = said
+                        .label(*inner, "all cases from here on belong to this match, unless it stands in parentheses");
                 }
                 match form {
                     MatchForm::Match if example == "_" => said.help("add `| _ -> ...`; a guard may fail"),

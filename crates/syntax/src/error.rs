@@ -126,6 +126,10 @@ pub enum SyntaxError {
     MissingOf {
         span: Span,
     },
+    /// `(x : real, y : real)`
+    AnnotatedTuple {
+        span: Span,
+    },
     /// `e : t` without parentheses
     BareAnnotation {
         span: Span,
@@ -177,6 +181,7 @@ impl SyntaxError {
             | TupleTypeComma { span }
             | StringIndex { span }
             | MissingOf { span }
+            | AnnotatedTuple { span }
             | BareAnnotation { span }
             | LowerCaseModule { span, .. }
             | LowerCaseConstructor { span, .. }
@@ -301,6 +306,11 @@ impl SyntaxError {
             MissingOf { span } => Diagnostic::error("E0029", "expected `of` before the type of a constructor's argument")
                 .label(*span, "")
                 .help("write `Circle of real`; several arguments are joined by `*`"),
+            AnnotatedTuple { span } => {
+                Diagnostic::error("E0031", "in a tuple, each annotation has parentheses of its own")
+                    .label(*span, "")
+                    .help("write `((x : real), (y : real))`, or one type for all: `((x, y) : real * real)`")
+            }
             BareAnnotation { span } => Diagnostic::error("E0030", "an annotation needs parentheses")
                 .label(*span, "")
                 .help("write `(e : t)`"),

@@ -156,14 +156,18 @@ impl<'t> Parser<'t> {
             return no_pattern(self.span_from(open));
         }
         let mut pattern = self.inside(|p| {
-            let pattern = p.pattern();
-            if p.eat(Token::Colon) {
-                let ty = p.type_expr();
-                p.grow();
-                Pattern { kind: PatternKind::Annotation(Box::new(pattern), ty), span: p.span_from(open) }
-            } else {
-                pattern
+            let first = p.annotated_pattern(open);
+            if p.peek() != Token::Comma {
+                return first;
             }
+            let mut parts = vec![first];
+            while p.peek() == Token::Comma {
+                p.bump();
+                let start = p.pos;
+                parts.push(p.annotated_pattern(start));
+            }
+            p.report(SyntaxError::AnnotatedTuple { span: p.span_from(open + 1) });
+            Pattern { kind: PatternKind::Tuple(parts), span: p.span_from(open) }
         });
         self.close(open);
         // The parentheses belong to the forms that need them.
@@ -171,6 +175,17 @@ impl<'t> Parser<'t> {
             pattern.span = self.span_from(open);
         }
         pattern
+    }
+
+    /// `p`, `p : t`
+    fn annotated_pattern(&mut self, start: usize) -> Pattern {
+        let pattern = self.pattern();
+        if !self.eat(Token::Colon) {
+            return pattern;
+        }
+        let ty = self.type_expr();
+        self.grow();
+        Pattern { kind: PatternKind::Annotation(Box::new(pattern), ty), span: self.span_from(start) }
     }
 
     /// `[p; q]`, `[| p; q |]`
