@@ -16,9 +16,6 @@ let total (a : real[]) : real =
 let relax (a : real[]) : real =
   sum (ifold 1000 (fun _ b -> build (length b) (fun i -> if i = 0 then b.(0) else sin b.(i) * b.(i - 1))) a)
 
-let orbits (a : real[]) : real =
-  sum (map orbit a)
-
 let grow (a : real[]) : real =
   sum (ifold 100 (fun _ b -> build (length b + 1) (fun i -> sin b.(i / 2))) a)
 
@@ -31,6 +28,9 @@ let rec product (t : tree) : real = match t with
 let chosen (x : real) : real =
   let fs = map (fun k -> if k > 0.5 then (fun y -> y * x) else (fun y -> sin y)) [|x; 2.0|] in
   fs.(0) (fs.(1) x)
+
+let orbits (a : real[]) : real =
+  sum (map orbit a)
 ";
 
 /// What is said about a function and about its gradient.
@@ -53,7 +53,7 @@ fn places_loops_and_what_they_save() {
 
     // One for each element: both loops are those of the program, and that they go side by side is said apart.
     let (own, gradient) = explained(&folder, "orbits");
-    let remark = "e.gr:13:3: the loops inside take each step for up to 128 iterations at once\n";
+    let remark = "e.gr:26:3: the loops inside take each step for up to 128 iterations at once\n";
     assert!(own.contains(remark) && gradient.contains(remark), "{own}{gradient}");
     assert!(own.contains("e.gr:4:3: a loop: carries y: real\n"), "{own}");
     assert!(
