@@ -538,6 +538,12 @@ fn recurrences_run_side_by_side() {
     let goes_by_strips = |step: &str, count: &str| simplified(&text(step, count)).contains("for strip <");
     assert!(goes_by_strips("", "n"));
     assert!(!goes_by_strips("", "7"));
+    // What does not wait for itself has lanes of its own.
+    let independent =
+        text("", "n").replace(" with z: real = 1.0", "").replace("add z q", "add e q").replace("div e z", "div e 2.0");
+    let independent =
+        independent.replace("yield h", "collect h").replace("collect z.2", "f = get z.2 0\n    collect f");
+    assert!(independent.contains("z.2 = for k < m {") && !simplified(&independent).contains("for strip <"));
     // In which order iterations fail is seen only if they fail in different ways.
     assert!(goes_by_strips(&check("z", "index"), "n"));
     assert!(!goes_by_strips(&[check("z", "index"), check("e", "size")].concat(), "n"));

@@ -188,8 +188,9 @@ fn lesser(b: &mut Builder, one: Atom, other: Atom) -> Atom {
 fn recurrence(stmt: &Stmt) -> Option<&For> {
     let Op::For(l) = &stmt.op else { return None };
     let only_joins = l.body.results.len() == l.carried.len() && joins(l).is_some();
+    let waits = !l.carried.is_empty() && !only_joins;
     let numbers = l.body.results.iter().all(|result| !result.ty().is_counted());
-    (numbers && !only_joins && l.body.stmts.iter().all(has_lanes)).then_some(l)
+    (waits && numbers && l.body.stmts.iter().all(has_lanes)).then_some(l)
 }
 
 /// Whether a statement of a recurrence can run in lanes.
