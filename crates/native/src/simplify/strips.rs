@@ -248,6 +248,7 @@ struct Strip {
     homes: FxHashMap<Var, Home>,
     /// How many iterations it has.
     rows: Atom,
+    /// Of the loop that is being written.
     span: Span,
     /// Nothing can fail, so what is alike may be read before.
     safe: bool,
@@ -364,13 +365,16 @@ impl Strip {
             self.homes.insert(*var, Home::Array(state));
         }
         self.alike.insert(l.index);
+        let around = std::mem::replace(&mut self.span, stmt.span);
         let body = self.block(&l.body)?;
+        self.span = around;
         let binds: Vec<Var> = stmt.binds.iter().map(|v| Var::fresh(v.name, v.ty.in_array())).collect();
         for (i, (var, array)) in stmt.binds.iter().zip(&binds).enumerate() {
             let home = if i < carried.len() { Home::Array(*array) } else { Home::Column(*array) };
             self.homes.insert(*var, home);
         }
-        b.bind(binds, Op::For(For { index: l.index, count: l.count, carried, body, replayed: l.replayed }));
+        let op = Op::For(For { index: l.index, count: l.count, carried, body, replayed: l.replayed });
+        b.stmt(Stmt { binds, op, span: stmt.span });
         Some(())
     }
 
