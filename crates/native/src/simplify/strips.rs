@@ -189,8 +189,12 @@ fn recurrence(stmt: &Stmt) -> Option<&For> {
     let Op::For(l) = &stmt.op else { return None };
     let only_joins = l.body.results.len() == l.carried.len() && joins(l).is_some();
     let waits = !l.carried.is_empty() && !only_joins;
-    let numbers = l.body.results.iter().all(|result| !result.ty().is_counted());
-    (waits && numbers && l.body.stmts.iter().all(has_lanes)).then_some(l)
+    (waits && are_steps(l)).then_some(l)
+}
+
+/// Whether what a loop does can be done for many iterations of a loop around it at once.
+fn are_steps(l: &For) -> bool {
+    l.body.results.iter().all(|result| !result.ty().is_counted()) && l.body.stmts.iter().all(has_lanes)
 }
 
 /// Whether a statement of a recurrence can run in lanes.
@@ -263,7 +267,7 @@ impl Strip {
             let mut segment = Segment { stmts: Vec::new(), wanted: count_uses(block) };
             for (at, stmt) in block.stmts.iter().enumerate() {
                 match &stmt.op {
-                    Op::For(l) if self.is_recurrence(stmt) => {
+                    Op::For(l) if self.has_steps(stmt) => {
                         self.flush(&mut segment, &mut b)?;
                         self.steps(l, stmt, &mut b)?;
                     }
@@ -310,8 +314,13 @@ impl Strip {
         atom.var().is_none_or(|v| !self.inside.contains(&v) || self.alike.contains(&v))
     }
 
-    fn is_recurrence(&self, stmt: &Stmt) -> bool {
-        recurrence(stmt).is_some_and(|l| self.is_alike(l.count))
+    /// Whether a statement is to be done step by step for all iterations: a recurrence, or a loop that reads what one has left, a row for each step.
+    fn has_steps(&self, stmt: &Stmt) -> bool {
+        let Op::For(l) = &stmt.op else { return false };
+        let mut reads_column = false;
+        for_each_use(stmt, &mut |v| reads_column |= matches!(self.homes.get(&v), Some(Home::Column(_))));
+        let follows = l.carried.is_empty() && reads_column && are_steps(l);
+        self.is_alike(l.count) && (recurrence(stmt).is_some() || follows)
     }
 
     /// Whether a statement does the same in all iterations, so that once is enough.
@@ -328,10 +337,10 @@ impl Strip {
         is_simple && alike
     }
 
-    /// Whether an accumulator is still open where a recurrence begins.
+    /// Whether an accumulator is still open where a loop of steps begins.
     fn stays_open(&self, acc: Var, after: &[Stmt]) -> bool {
         let frozen = |stmt: &Stmt| matches!(stmt.op, Op::Freeze { acc: other } if other == acc);
-        let next = after.iter().find(|stmt| frozen(stmt) || self.is_recurrence(stmt));
+        let next = after.iter().find(|stmt| frozen(stmt) || self.has_steps(stmt));
         next.is_some_and(|stmt| !frozen(stmt))
     }
 
