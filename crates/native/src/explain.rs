@@ -330,7 +330,9 @@ impl Kind {
                 "makes a function that is only known when the program runs: a cell on the heap".to_string()
             }
             Kind::Unknown => "calls a function that is only known when the program runs".to_string(),
-            Kind::SideBySide => "the loops inside take each step for up to 128 iterations at once".to_string(),
+            Kind::SideBySide => {
+                format!("the loops inside take each step for up to {} iterations at once", simplify::WIDEST)
+            }
             Kind::Product => "a product of matrices, multiplied in tiles".to_string(),
             Kind::CallAgain { name } => format!("the derivative of the call runs `{name}` again"),
             Kind::Rule { name } => format!("`{name}` has a derivative of its own, by a rule"),

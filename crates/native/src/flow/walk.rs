@@ -169,10 +169,19 @@ impl Stmt {
     /// Whether a variable is used here, at any depth.
     pub fn mentions(&self, var: Var) -> bool {
         let mut found = false;
-        let mut look = |a: Atom| found |= a == var.into();
+        self.for_each_use(&mut |v| found |= v == var);
+        found
+    }
+
+    /// Calls `f` on each variable that is used here, at any depth.
+    pub fn for_each_use(&self, f: &mut dyn FnMut(Var)) {
+        let mut look = |a: Atom| {
+            if let Atom::Var(v) = a {
+                f(v);
+            }
+        };
         self.op.for_each_operand(&mut look);
         self.op.blocks().iter().for_each(|(inner, _)| for_each_operand(inner, &mut look));
-        found
     }
 }
 

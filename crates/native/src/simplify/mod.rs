@@ -30,7 +30,7 @@ mod together;
 mod unroll;
 mod whole;
 
-pub use strips::one_by_one;
+pub use strips::{one_by_one, WIDEST};
 
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
@@ -64,11 +64,7 @@ pub fn module(module: &mut Module) {
             }
             collect::instead_of_copies(&mut body);
             // What began with these arrays now reads their elements.
-            if recompute::run(&mut body, module) {
-                forward::run(&mut body);
-                dead::run(&mut body, module);
-                at_once::run(&mut body, module);
-            }
+            recompute::run(&mut body, module);
             forward::run(&mut body);
             dead::run(&mut body, module);
             module.functions[id].body = body;

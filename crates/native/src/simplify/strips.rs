@@ -15,7 +15,7 @@
 //! What an iteration computes and wants later is an element of an array of its strip; what is alike in all iterations stays a number.
 
 use crate::cores::joins;
-use crate::flow::walk::{count_uses, for_each_binder, for_each_operand, free_vars, Renaming};
+use crate::flow::walk::{count_uses, for_each_binder, free_vars, Renaming};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
@@ -25,7 +25,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Fewer iterations are done one by one.
 const FEW: i64 = 8;
 /// A strip has at most so many iterations.
-const WIDEST: i64 = 128;
+pub const WIDEST: i64 = 128;
 /// A strip keeps at most so many numbers of its steps: 16 megabytes ..
 const KEPT: i64 = 1 << 21;
 /// .. and where that is less than so many iterations, they are done one by one, too.
@@ -63,73 +63,86 @@ pub fn run(block: &mut Block) -> bool {
 /// Statements that bind the same as a loop of recurrences.
 fn by_strips(stmt: &Stmt) -> Option<Vec<Stmt>> {
     let Op::For(l) = &stmt.op else { return None };
+    l.body.stmts.iter().find_map(recurrence)?;
     if !l.carried.is_empty() {
         let [first, second] = joined_later(stmt, l)?;
         return Some([by_strips(&first)?, vec![second]].concat());
     }
-    let collects_reals = l.body.results.iter().all(|result| result.ty() == Type::REAL);
-    if !collects_reals {
-        return None;
-    }
-    let mut inside = FxHashSet::from_iter([l.index]);
-    for_each_binder(&l.body, &mut |v| {
-        inside.insert(v);
-    });
-    let is_known = |atom: Atom| atom.var().is_none_or(|v| !inside.contains(&v));
-    let recurrences = || l.body.stmts.iter().filter_map(recurrence).filter(|inner| is_known(inner.count));
-    recurrences().next()?;
-    let mut sites = Vec::new();
-    // Iterations fail in another order, which nobody can tell if all fail alike.
-    if !is_plain(&l.body, &mut sites) || sites.windows(2).any(|two| two[0] != two[1]) {
-        return None;
-    }
-    let kept = recurrences().map(|inner| (inner.count, inner.body.results.len() - inner.carried.len()));
-    let kept = kept.max_by_key(|(_, kept)| *kept).filter(|(_, kept)| *kept > 0);
-
-    let mut head = Builder::new();
-    head.span = stmt.span;
-    let widest = widest(&mut head, kept);
-    let is_short = head.scalar(Prim::Less, &[l.count, Atom::Int(FEW)]);
-    let is_narrow = head.scalar(Prim::Less, &[widest, Atom::Int(NARROWEST)]);
-    let cond = head.select(is_short, Atom::Bool(true), is_narrow);
-    if cond == Atom::Bool(true) {
-        return None;
-    }
+    let recurrences = Recurrences::of(l)?;
     let mut b = Builder::new();
     b.span = stmt.span;
-    // What is added to negative zero stays what it is.
-    let starts: Vec<Atom> = stmt.binds.iter().map(|_| b.fill(vec![l.count], Atom::Real(-0.0))).collect();
-    let sums: Vec<Var> = stmt.binds.iter().zip(starts).map(|(bind, start)| b.open(bind.name, start)).collect();
-    let (size, strips) = cut(&mut b, l.count, widest);
-    b.push();
-    let strip = Var::fresh(STRIP, Type::INT);
-    let base = b.scalar(Prim::MulInt, &[strip.into(), size]);
-    let rest = b.scalar(Prim::SubInt, &[l.count, base]);
-    let rows = lesser(&mut b, size, rest);
-    let mut body = Block { stmts: l.body.stmts.clone(), results: Vec::new() };
-    for (acc, value) in sums.iter().zip(&l.body.results) {
-        let op = Op::Add { acc: *acc, index: vec![l.index.into()], value: *value };
-        body.stmts.push(Stmt { binds: Vec::new(), op, span: stmt.span });
+    let widest = widest(&mut b, recurrences.kept);
+    let is_short = b.scalar(Prim::Less, &[l.count, Atom::Int(FEW)]);
+    let is_narrow = b.scalar(Prim::Less, &[widest, Atom::Int(NARROWEST)]);
+    match b.select(is_short, Atom::Bool(true), is_narrow) {
+        Atom::Bool(true) => return None,
+        Atom::Bool(false) => b.stmts(recurrences.by_strips(stmt, l, widest, stmt.binds.clone())?.stmts),
+        cond => {
+            let binds = stmt.binds.iter().map(|v| v.refresh()).collect();
+            let otherwise = recurrences.by_strips(stmt, l, widest, binds)?;
+            let results = stmt.binds.iter().map(|v| Atom::Var(*v)).collect();
+            let then = Renaming::default().block(&Block { stmts: vec![stmt.clone()], results });
+            b.bind(stmt.binds.clone(), Op::If { cond, then, otherwise, replayed: l.replayed });
+        }
     }
-    let homes = FxHashMap::from_iter([(l.index, Home::From(base))]);
-    let mut writer =
-        Strip { inside, alike: FxHashSet::default(), homes, rows, span: stmt.span, safe: sites.is_empty() };
-    b.stmts(writer.block(&body)?.stmts);
-    let body = b.pop(Vec::new());
-    b.for_loop(strip, strips, Vec::new(), body);
-    let mut stmts = head.pop(Vec::new()).stmts;
-    if cond == Atom::Bool(false) {
-        sums.iter().zip(&stmt.binds).for_each(|(acc, bind)| b.bind(vec![*bind], Op::Freeze { acc: *acc }));
-        stmts.extend(b.pop(Vec::new()).stmts);
-        return Some(stmts);
+    Some(b.pop(Vec::new()).stmts)
+}
+
+/// What is known of a loop of recurrences that may go by strips.
+struct Recurrences {
+    /// All that an iteration binds.
+    inside: FxHashSet<Var>,
+    /// How many numbers are kept of so many steps.
+    kept: Option<(Atom, usize)>,
+    /// Whether nothing in the loop can fail.
+    safe: bool,
+}
+
+impl Recurrences {
+    fn of(l: &For) -> Option<Recurrences> {
+        let mut inside = FxHashSet::from_iter([l.index]);
+        for_each_binder(&l.body, &mut |v| {
+            inside.insert(v);
+        });
+        let is_known = |atom: Atom| atom.var().is_none_or(|v| !inside.contains(&v));
+        let all = l.body.stmts.iter().filter_map(recurrence).filter(|inner| is_known(inner.count));
+        let kept = all.map(|inner| (inner.count, inner.body.results.len() - inner.carried.len()));
+        let kept = kept.max_by_key(|(_, kept)| *kept)?;
+        let mut sites = Vec::new();
+        let is_plain = is_plain(&l.body, &mut sites) && l.body.results.iter().all(|a| a.ty() == Type::REAL);
+        // Iterations fail in another order, which nobody can tell if all fail alike.
+        let in_order = sites.windows(2).all(|two| two[0] == two[1]);
+        let kept = Some(kept).filter(|(_, kept)| *kept > 0);
+        (is_plain && in_order).then_some(Recurrences { inside, kept, safe: sites.is_empty() })
     }
-    let results = sums.iter().map(|acc| b.freeze(*acc)).collect();
-    let otherwise = b.pop(results);
-    let results = stmt.binds.iter().map(|v| Atom::Var(*v)).collect();
-    let then = Renaming::default().block(&Block { stmts: vec![stmt.clone()], results });
-    let op = Op::If { cond, then, otherwise, replayed: l.replayed };
-    stmts.push(Stmt { binds: stmt.binds.clone(), op, span: stmt.span });
-    Some(stmts)
+
+    /// The loop over strips of at most so many iterations. What the loop collects it puts into arrays, which get these names.
+    fn by_strips(self, stmt: &Stmt, l: &For, widest: Atom, binds: Vec<Var>) -> Option<Block> {
+        let mut b = Builder::new();
+        b.span = stmt.span;
+        // What is added to negative zero stays what it is.
+        let starts: Vec<Atom> = binds.iter().map(|_| b.fill(vec![l.count], Atom::Real(-0.0))).collect();
+        let sums: Vec<Var> = binds.iter().zip(starts).map(|(bind, start)| b.open(bind.name, start)).collect();
+        let (size, strips) = cut(&mut b, l.count, widest);
+        b.push();
+        let strip = Var::fresh(STRIP, Type::INT);
+        let base = b.scalar(Prim::MulInt, &[strip.into(), size]);
+        let rest = b.scalar(Prim::SubInt, &[l.count, base]);
+        let rows = lesser(&mut b, size, rest);
+        let mut body = Block { stmts: l.body.stmts.clone(), results: Vec::new() };
+        for (acc, value) in sums.iter().zip(&l.body.results) {
+            let op = Op::Add { acc: *acc, index: vec![l.index.into()], value: *value };
+            body.stmts.push(Stmt { binds: Vec::new(), op, span: stmt.span });
+        }
+        let Recurrences { inside, safe, .. } = self;
+        let homes = FxHashMap::from_iter([(l.index, Home::From(base))]);
+        let mut writer = Strip { inside, alike: FxHashSet::default(), homes, rows, span: stmt.span, safe };
+        b.stmts(writer.block(&body)?.stmts);
+        let body = b.pop(Vec::new());
+        b.for_loop(strip, strips, Vec::new(), body);
+        sums.iter().zip(&binds).for_each(|(acc, bind)| b.bind(vec![*bind], Op::Freeze { acc: *acc }));
+        Some(b.pop(binds.into_iter().map(Atom::Var).collect()))
+    }
 }
 
 /// A loop that looks for an extreme as two: the first collects what there is to choose from.
@@ -302,7 +315,7 @@ impl Strip {
                     }
                     _ => segment.stmts.push(stmt.clone()),
                 }
-                for_each_use(stmt, &mut |v| *segment.wanted.entry(v).or_default() -= 1);
+                stmt.for_each_use(&mut |v| *segment.wanted.entry(v).or_default() -= 1);
             }
             self.flush(&mut segment, &mut b)?;
             let results: Option<Vec<Atom>> = block.results.iter().map(|result| self.array(*result, &mut b)).collect();
@@ -318,7 +331,7 @@ impl Strip {
     fn has_steps(&self, stmt: &Stmt) -> bool {
         let Op::For(l) = &stmt.op else { return false };
         let mut reads_column = false;
-        for_each_use(stmt, &mut |v| reads_column |= matches!(self.homes.get(&v), Some(Home::Column(_))));
+        stmt.for_each_use(&mut |v| reads_column |= matches!(self.homes.get(&v), Some(Home::Column(_))));
         let follows = l.carried.is_empty() && reads_column && are_steps(l);
         self.is_alike(l.count) && (recurrence(stmt).is_some() || follows)
     }
@@ -468,15 +481,4 @@ struct Segment {
     stmts: Vec<Stmt>,
     /// How often each variable is used in the block by what is not yet in a segment.
     wanted: FxHashMap<Var, usize>,
-}
-
-/// Calls `f` on each variable that a statement uses, at any depth.
-fn for_each_use(stmt: &Stmt, f: &mut dyn FnMut(Var)) {
-    let mut each = |a: Atom| {
-        if let Atom::Var(v) = a {
-            f(v);
-        }
-    };
-    stmt.op.for_each_operand(&mut each);
-    stmt.op.blocks().iter().for_each(|(inner, _)| for_each_operand(inner, &mut each));
 }
