@@ -426,3 +426,27 @@ pub fn lengths(block: &Block) -> FxHashSet<Var> {
     find(block, &mut found);
     found
 }
+
+/// The variables that are the greater of zero and something else, and what that is.
+pub fn clamped(block: &Block) -> FxHashMap<Var, Atom> {
+    fn find(block: &Block, negative: &mut FxHashMap<Var, Atom>, found: &mut FxHashMap<Var, Atom>) {
+        with_stack(|| {
+            for stmt in &block.stmts {
+                match (&stmt.op, &stmt.binds[..]) {
+                    (Op::Scalar { prim: Prim::Less, args }, [sign]) if args[1] == Atom::Int(0) => {
+                        negative.insert(*sign, args[0]);
+                    }
+                    (Op::Select { cond: Atom::Var(sign), then: Atom::Int(0), otherwise }, [length])
+                        if negative.get(sign) == Some(otherwise) =>
+                    {
+                        found.insert(*length, *otherwise);
+                    }
+                    (op, _) => op.blocks().iter().for_each(|(inner, _)| find(inner, negative, found)),
+                }
+            }
+        })
+    }
+    let mut found = FxHashMap::default();
+    find(block, &mut FxHashMap::default(), &mut found);
+    found
+}

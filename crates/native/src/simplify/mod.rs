@@ -22,6 +22,7 @@ mod quotients;
 mod ranges;
 mod recompute;
 mod rows;
+mod segments;
 mod shapes;
 mod small;
 mod strips;
@@ -87,6 +88,11 @@ pub fn module(module: &mut Module) {
         quotients::run(&mut module.functions[id].body);
         if strips::run(&mut module.functions[id].body) {
             sums::out_of_loops(&mut module.functions[id].body);
+        }
+        if segments::run(&mut module.functions[id].body) {
+            let mut body = module.functions[id].body.clone();
+            dead::run(&mut body, module);
+            module.functions[id].body = body;
         }
     }
     crate::tape::run(module);

@@ -14,6 +14,7 @@
 //!
 //! What an iteration computes and wants later is an element of an array of its strip; what is alike in all iterations stays a number.
 
+use super::segments::{lasts, take_all_inside};
 use crate::cores::joins;
 use crate::flow::walk::{count_uses, for_each_binder, free_vars, Renaming};
 use crate::flow::*;
@@ -26,7 +27,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const FEW: i64 = 8;
 /// A strip has at most so many iterations.
 pub const WIDEST: i64 = 128;
-/// A strip keeps at most so many numbers of its steps: 16 megabytes ..
+/// A strip whose loops do not go by segments keeps at most so many numbers of its steps: 16 megabytes ..
 const KEPT: i64 = 1 << 21;
 /// .. and where that is less than so many iterations, they are done one by one, too.
 const NARROWEST: i64 = 16;
@@ -43,11 +44,17 @@ pub fn one_by_one(stmt: &Stmt) -> Option<&Block> {
 
 /// Says whether there were such loops.
 pub fn run(block: &mut Block) -> bool {
+    let lasts = lasts(block);
+    run_inside(block, &lasts)
+}
+
+/// `lasts`: see [`super::segments`].
+fn run_inside(block: &mut Block, lasts: &FxHashMap<Var, Atom>) -> bool {
     with_stack(|| {
-        let mut changed = super::inside(block, run);
+        let mut changed = super::inside(block, |inner| run_inside(inner, lasts));
         let mut out = Vec::with_capacity(block.stmts.len());
         for stmt in std::mem::take(&mut block.stmts) {
-            match by_strips(&stmt) {
+            match by_strips(&stmt, lasts) {
                 Some(stmts) => {
                     out.extend(stmts);
                     changed = true;
@@ -61,25 +68,30 @@ pub fn run(block: &mut Block) -> bool {
 }
 
 /// Statements that bind the same as a loop of recurrences.
-fn by_strips(stmt: &Stmt) -> Option<Vec<Stmt>> {
+fn by_strips(stmt: &Stmt, lasts: &FxHashMap<Var, Atom>) -> Option<Vec<Stmt>> {
     let Op::For(l) = &stmt.op else { return None };
     l.body.stmts.iter().find_map(recurrence)?;
     if !l.carried.is_empty() {
         let [first, second] = joined_later(stmt, l)?;
-        return Some([by_strips(&first)?, vec![second]].concat());
+        return Some([by_strips(&first, lasts)?, vec![second]].concat());
     }
     let recurrences = Recurrences::of(l)?;
     let mut b = Builder::new();
     b.span = stmt.span;
-    let widest = widest(&mut b, recurrences.kept);
-    let is_short = b.scalar(Prim::Less, &[l.count, Atom::Int(FEW)]);
-    let is_narrow = b.scalar(Prim::Less, &[widest, Atom::Int(NARROWEST)]);
-    match b.select(is_short, Atom::Bool(true), is_narrow) {
+    let renamed = || stmt.binds.iter().map(|v| v.refresh()).collect();
+    let mut widest = Atom::Int(WIDEST);
+    let mut cond = b.scalar(Prim::Less, &[l.count, Atom::Int(FEW)]);
+    let mut otherwise = recurrences.by_strips(stmt, l, widest, renamed())?;
+    if let Some(kept) = recurrences.kept.filter(|_| !take_all_inside(&otherwise, lasts)) {
+        widest = width_to_keep(&mut b, kept);
+        let is_narrow = b.scalar(Prim::Less, &[widest, Atom::Int(NARROWEST)]);
+        cond = b.select(cond, Atom::Bool(true), is_narrow);
+        otherwise = recurrences.by_strips(stmt, l, widest, renamed())?;
+    }
+    match cond {
         Atom::Bool(true) => return None,
         Atom::Bool(false) => b.stmts(recurrences.by_strips(stmt, l, widest, stmt.binds.clone())?.stmts),
         cond => {
-            let binds = stmt.binds.iter().map(|v| v.refresh()).collect();
-            let otherwise = recurrences.by_strips(stmt, l, widest, binds)?;
             let results = stmt.binds.iter().map(|v| Atom::Var(*v)).collect();
             let then = Renaming::default().block(&Block { stmts: vec![stmt.clone()], results });
             b.bind(stmt.binds.clone(), Op::If { cond, then, otherwise, replayed: l.replayed });
@@ -117,7 +129,7 @@ impl Recurrences {
     }
 
     /// The loop over strips of at most so many iterations. What the loop collects it puts into arrays, which get these names.
-    fn by_strips(self, stmt: &Stmt, l: &For, widest: Atom, binds: Vec<Var>) -> Option<Block> {
+    fn by_strips(&self, stmt: &Stmt, l: &For, widest: Atom, binds: Vec<Var>) -> Option<Block> {
         let mut b = Builder::new();
         b.span = stmt.span;
         // What is added to negative zero stays what it is.
@@ -135,6 +147,7 @@ impl Recurrences {
             body.stmts.push(Stmt { binds: Vec::new(), op, span: stmt.span });
         }
         let Recurrences { inside, safe, .. } = self;
+        let (inside, safe) = (inside.clone(), *safe);
         let homes = FxHashMap::from_iter([(l.index, Home::From(base))]);
         let mut writer = Strip { inside, alike: FxHashSet::default(), homes, rows, span: stmt.span, safe };
         b.stmts(writer.block(&body)?.stmts);
@@ -170,9 +183,8 @@ fn joined_later(stmt: &Stmt, l: &For) -> Option<[Stmt; 2]> {
     Some([first, Stmt { binds: states.to_vec(), op: Op::For(second), span: stmt.span }])
 }
 
-/// How many iterations a strip may have. `kept`: so many steps each keep so many numbers.
-fn widest(b: &mut Builder, kept: Option<(Atom, usize)>) -> Atom {
-    let Some((steps, numbers)) = kept else { return Atom::Int(WIDEST) };
+/// How many iterations a strip may have of which so many steps each keep so many numbers.
+fn width_to_keep(b: &mut Builder, (steps, numbers): (Atom, usize)) -> Atom {
     let is_positive = b.scalar(Prim::Less, &[Atom::Int(0), steps]);
     let steps = b.select(is_positive, steps, Atom::Int(1));
     let room = b.scalar(Prim::DivInt, &[Atom::Int(KEPT / numbers as i64), steps]);

@@ -7,6 +7,7 @@ use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// How many statements behind a loop are looked at.
 const NEAR: usize = 32;
@@ -14,13 +15,18 @@ const NEAR: usize = 32;
 const LONG: usize = 300;
 
 pub fn run(block: &mut Block) {
+    join_all(block, &Rc::new(walk::clamped(block)));
+}
+
+/// `counts`: for lengths, the numbers of which they are the greater of these and zero.
+fn join_all(block: &mut Block, counts: &Rc<FxHashMap<Var, Atom>>) {
     with_stack(|| {
-        super::each_inside(block, run);
+        block.stmts.iter_mut().flat_map(|stmt| stmt.op.blocks_mut()).for_each(|inner| join_all(inner, counts));
         let mut at = 0;
         while at < block.stmts.len() {
             let last = (at + NEAR).min(block.stmts.len());
             // After a loop has gone, another statement is in its place.
-            if !(at + 1..last).any(|later| join(block, at, later)) {
+            if !(at + 1..last).any(|later| join(block, at, later, counts)) {
                 at += 1;
             }
         }
@@ -28,12 +34,12 @@ pub fn run(block: &mut Block) {
 }
 
 /// Moves the sums of the loop at `first` into the loop at `later`, if it computes most of what they need.
-fn join(block: &mut Block, first: usize, later: usize) -> bool {
+fn join(block: &mut Block, first: usize, later: usize, counts: &Rc<FxHashMap<Var, Atom>>) -> bool {
     let (Op::For(sums), Op::For(l)) = (&block.stmts[first].op, &block.stmts[later].op) else { return false };
     if sums.count != l.count || !block.stmts[first].binds.is_empty() || !l.carried.is_empty() {
         return false;
     }
-    let Some(body) = joined(sums, l) else { return false };
+    let Some(body) = joined(sums, l, counts) else { return false };
     let between = &block.stmts[first + 1..later];
     let Some(dependent) = dependent(sums, between, &block.stmts[later]) else { return false };
     // Failures come in the order in which they came.
@@ -108,9 +114,9 @@ fn reads(block: &Block) -> usize {
 }
 
 /// The body of a loop with the sums of another, if it computes at least half of what they are computed from.
-fn joined(sums: &For, l: &For) -> Option<Block> {
+fn joined(sums: &For, l: &For, counts: &Rc<FxHashMap<Var, Atom>>) -> Option<Block> {
     let mut body = l.body.clone();
-    let mut names = Names::default();
+    let mut names = Names { counts: counts.clone(), ..Names::default() };
     let Shared { same, other } = names.join(sums, l.index, &mut body)?;
     (same > 0 && other <= same).then_some(body)
 }
@@ -325,6 +331,8 @@ struct Names {
     depth: usize,
     /// Those of the first that are new to the second.
     started: FxHashSet<Var>,
+    /// See [`join_all`].
+    counts: Rc<FxHashMap<Var, Atom>>,
 }
 
 impl Names {
@@ -341,6 +349,12 @@ impl Names {
 
     fn is(&self, a: Atom, b: Atom) -> bool {
         self.of.atom(a) == b
+    }
+
+    /// Whether loops take as many steps: one of which nothing else is known may say that it takes none by a negative number.
+    fn is_count(&self, a: Atom, b: Atom) -> bool {
+        let count = |atom: Atom| atom.var().and_then(|v| self.counts.get(&v).copied()).unwrap_or(atom);
+        self.is(a, b) || count(self.of.atom(a)) == count(b)
     }
 
     fn are(&self, a: &[Atom], b: &[Atom]) -> bool {
@@ -362,7 +376,7 @@ impl Names {
         }
         // Names are only learnt from what begins alike.
         let begins_alike = match (&a.op, &b.op) {
-            (Op::For(a), Op::For(b)) => Some(self.is(a.count, b.count)),
+            (Op::For(a), Op::For(b)) => Some(self.is_count(a.count, b.count)),
             (Op::While(a), Op::While(b)) => {
                 Some(a.carried.iter().zip(&b.carried).all(|((_, a), (_, b))| self.is(*a, *b)))
             }
@@ -427,7 +441,7 @@ impl Names {
                 self.of.map.extend(states().map(|((a, _), (b, _))| (*a, (*b).into())));
                 let (stmts, others) = (&a.body.stmts, &b.body.stmts);
                 start_alike
-                    && self.is(a.count, b.count)
+                    && self.is_count(a.count, b.count)
                     && stmts.len() == others.len()
                     && with_stack(|| stmts.iter().zip(others).all(|(a, b)| self.is_same(a, b)))
                     && self.are(&a.body.results, &b.body.results[..a.body.results.len()])

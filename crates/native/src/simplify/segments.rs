@@ -1,0 +1,415 @@
+//! Long loops by segments.
+//!
+//! The way back through a loop with state wants what the way there has kept of each step. Of many steps that is more than the caches hold, and where the state is
+//! an array, whose elements are computed in vector lanes, to write and to read it takes longer than to compute it. So such a loop goes by *segments*. The way
+//! there keeps the state with which each segment begins, and of its steps only those of the last segment; the way back takes a segment's steps again before it
+//! goes through them:
+//!
+//! ```text
+//! y, all = for i < n with s = x {        y, some, starts = for j < segments with s = x, .. {
+//!   .. yield t collect s                   t, some = for i < size with s { .. }
+//! }                                        yield t some collect s
+//! for k < n with d = .. {          =>    }
+//!   e = get all (n - 1 - k)              for back < segments with d = .., some {
+//!   .. yield c                             for k < size with d { e = get some (size - 1 - k) .. }
+//! }                                        some = for i < size with s = get starts (j - 1) { .. }
+//!                                          yield c some
+//!                                        }
+//! ```
+//!
+//! A loop that is not long is one segment, and nothing is computed again.
+
+use crate::flow::walk::{count_uses, for_each_binder, Renaming};
+use crate::flow::*;
+use crate::steady;
+use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
+use gradus_source::Span;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// What is kept of a loop's steps stays whole up to so many numbers: eight megabytes.
+const WHOLE: i64 = 1 << 20;
+/// Of a segment there are to be about so many: a quarter of a megabyte, which the caches nearest to a core hold ..
+const NEAR: i64 = 1 << 15;
+/// .. but at least so many steps, not to keep as many states as before.
+const LEAST: i64 = 16;
+/// Steps that keep more numbers each are not taken again: a segment would not be near either.
+const WIDE: i64 = 1 << 14;
+
+/// What the index of a loop over segments is called.
+const SEGMENT: &str = "segment";
+
+/// Says whether there were such loops. What takes steps again may compute more than is wanted.
+pub fn run(block: &mut Block) -> bool {
+    Long { lasts: &lasts(block), steady: steady::find(block) }.block(block)
+}
+
+/// Whether the loops with state inside the loops of a block will go by segments, as far as they keep anything of their steps. `lasts`: of the function.
+pub fn take_all_inside(block: &Block, lasts: &FxHashMap<Var, Atom>) -> bool {
+    let long = Long { lasts, steady: steady::find(block) };
+    let keeps = |stmt: &Stmt| matches!(&stmt.op, Op::For(l) if (1..stmt.binds.len()).contains(&l.carried.len()));
+    let takes_all = |inner: &Block| {
+        (0..inner.stmts.len()).all(|at| !keeps(&inner.stmts[at]) || long.there_and_back(inner, at).is_some())
+    };
+    block.stmts.iter().flat_map(|stmt| stmt.op.blocks()).all(|(inner, _)| takes_all(inner))
+}
+
+/// The variables that are one less than something else, and what that is.
+pub fn lasts(block: &Block) -> FxHashMap<Var, Atom> {
+    fn find(block: &Block, found: &mut FxHashMap<Var, Atom>) {
+        with_stack(|| {
+            for stmt in &block.stmts {
+                match (&stmt.op, &stmt.binds[..]) {
+                    (Op::Scalar { prim: Prim::SubInt, args }, [last]) if args[1] == Atom::Int(1) => {
+                        found.insert(*last, args[0]);
+                    }
+                    (op, _) => op.blocks().iter().for_each(|(inner, _)| find(inner, found)),
+                }
+            }
+        })
+    }
+    let mut found = FxHashMap::default();
+    find(block, &mut found);
+    found
+}
+
+/// What is known of a function, to find its long loops.
+struct Long<'a> {
+    lasts: &'a FxHashMap<Var, Atom>,
+    /// The arrays carried by loops that have the same lengths in every step.
+    steady: FxHashSet<Var>,
+}
+
+impl Long<'_> {
+    fn block(&self, block: &mut Block) -> bool {
+        with_stack(|| {
+            let mut changed = false;
+            for stmt in &mut block.stmts {
+                // A step of a loop with state is not to have more to do than it has.
+                if !matches!(&stmt.op, Op::For(l) if !l.carried.is_empty()) {
+                    stmt.op.blocks_mut().into_iter().for_each(|inner| changed |= self.block(inner));
+                }
+            }
+            let mut at = 0;
+            while at < block.stmts.len() {
+                let found = self.there_and_back(block, at).and_then(|(back, loops)| Some((back, loops.by_segments()?)));
+                if let Some((back, [there, after])) = found {
+                    changed = true;
+                    block.stmts.splice(back..=back, after);
+                    block.stmts.splice(at..=at, there);
+                }
+                at += 1;
+            }
+            changed
+        })
+    }
+
+    /// The loop at a place, if nobody wants what it keeps of its steps but a later one that goes the same steps back; and where that is.
+    fn there_and_back<'b>(&self, block: &'b Block, at: usize) -> Option<(usize, Loops<'b>)> {
+        let Stmt { op: Op::For(there), binds, span } = &block.stmts[at] else { return None };
+        let (ends, kept) = binds.split_at(there.carried.len());
+        if ends.is_empty() || !kept.iter().any(|all| all.ty.rank > 1) || !self.can_run_again(there) {
+            return None;
+        }
+        let wants = |stmt: &Stmt| kept.iter().any(|all| stmt.mentions(*all));
+        let mut others = block.stmts.iter().enumerate().skip(at + 1).filter(|(_, stmt)| wants(stmt));
+        let (place, found) = others.next()?;
+        let Op::For(back) = &found.op else { return None };
+        let leaves = block.results.iter().any(|result| result.var().is_some_and(|v| kept.contains(&v)));
+        let collects_numbers = back.body.results[back.carried.len()..].iter().all(|a| a.ty() == Type::REAL);
+        let plain = back.carried.iter().all(|(v, _)| v.ty.shape().is_none());
+        if others.next().is_some() || leaves || back.count != there.count || !collects_numbers || !plain {
+            return None;
+        }
+        let back_body = self.reads_backwards(back, kept)?;
+        Some((place, Loops { there, ends, kept, span: *span, back, back_binds: &found.binds, back_span: found.span, back_body }))
+    }
+
+    /// Whether a loop can begin with any of its steps, once the state is known, gives the same again, and takes little time for each number.
+    fn can_run_again(&self, l: &For) -> bool {
+        // Loops inside, as many as an array has dimensions, go over its elements; a loop inside these would add something up for each.
+        fn is_quick(block: &Block, loops: u8) -> bool {
+            with_stack(|| {
+                block.stmts.iter().all(|stmt| {
+                    let boxes = stmt.binds.iter().any(|v| v.ty.shape().is_some());
+                    let inside = match &stmt.op {
+                        Op::For(_) => loops.checked_sub(1),
+                        Op::While(_) | Op::Call { .. } | Op::Push { .. } | Op::Pop { .. } | Op::Product(_) => None,
+                        _ => Some(loops),
+                    };
+                    let is_quick = |loops| stmt.op.blocks().iter().all(|(inner, _)| is_quick(inner, loops));
+                    !boxes && inside.is_some_and(is_quick)
+                })
+            })
+        }
+        let keeps = |v: &Var| v.ty.shape().is_none() && v.ty.rank < Type::MAX_RANK;
+        let rank = l.carried.iter().map(|(v, _)| v.ty.rank).max().unwrap_or(0);
+        let steady = |v: &Var| !v.ty.is_array() || self.steady.contains(v);
+        l.carried.iter().all(|(v, _)| keeps(v) && steady(v)) && is_quick(&l.body, rank)
+    }
+
+    /// The body of a loop that reads arrays only where it is, from the last element to the first; the place in them that it reads
+    /// is then the variable given with it.
+    fn reads_backwards(&self, l: &For, arrays: &[Var]) -> Option<(Block, Var)> {
+        let is_last = |atom: Atom| match (atom, l.count) {
+            (Atom::Var(v), count) => self.lasts.get(&v) == Some(&count),
+            (Atom::Int(last), Atom::Int(count)) => last + 1 == count,
+            _ => false,
+        };
+        let places = l.body.stmts.iter().filter_map(|stmt| match (&stmt.op, &stmt.binds[..]) {
+            (Op::Scalar { prim: Prim::SubInt, args }, [place]) if is_last(args[0]) && args[1] == l.index.into() => {
+                Some(Atom::Var(*place))
+            }
+            _ => None,
+        });
+        let places: Vec<Atom> = places.collect();
+        let mut body = l.body.clone();
+        let here = Var::fresh("at", Type::INT);
+        let reads = read_at(&mut body, arrays, &places, here);
+        let uses = count_uses(&l.body);
+        let all: usize = arrays.iter().filter_map(|array| uses.get(array)).sum();
+        (reads == all).then_some((body, here))
+    }
+}
+
+/// Makes a block read arrays `here` where it reads them at one of some places; how often it does.
+fn read_at(block: &mut Block, arrays: &[Var], places: &[Atom], here: Var) -> usize {
+    with_stack(|| {
+        let mut reads = 0;
+        for stmt in &mut block.stmts {
+            match &mut stmt.op {
+                Op::Get { array, index } if arrays.contains(array) && places.contains(&index[0]) => {
+                    index[0] = here.into();
+                    reads += 1;
+                }
+                op => reads += op.blocks_mut().into_iter().map(|b| read_at(b, arrays, places, here)).sum::<usize>(),
+            }
+        }
+        reads
+    })
+}
+
+/// A loop and the way back through it.
+struct Loops<'a> {
+    there: &'a For,
+    /// Its last state, and what it keeps of its steps.
+    ends: &'a [Var],
+    kept: &'a [Var],
+    span: Span,
+    back: &'a For,
+    back_binds: &'a [Var],
+    back_span: Span,
+    /// What a step back does, and where it reads what was kept.
+    back_body: (Block, Var),
+}
+
+/// How the steps are cut: all segments have as many, but for the last, which may have less.
+struct Cut {
+    size: Atom,
+    segments: Atom,
+}
+
+impl Loops<'_> {
+    /// The statements in place of the two loops; nothing if it is known that there are not so many steps.
+    fn by_segments(&self) -> Option<[Vec<Stmt>; 2]> {
+        let mut b = Builder::new();
+        b.span = self.span;
+        let cut = self.cut(&mut b)?;
+        let state = self.there.carried.iter().map(|(v, init)| (v.refresh(), *init));
+        let some: Vec<Var> = self.kept.iter().map(|all| all.refresh()).collect();
+        let nothing: Vec<Atom> = some.iter().map(|v| b.dummy(v.ty)).collect();
+        let state: Vec<(Var, Atom)> = state.collect();
+        let starts: Vec<Var> = state.iter().map(|(v, _)| Var::fresh(v.name.with("_starts"), v.ty.in_array())).collect();
+        b.push();
+        let segment = Var::fresh(SEGMENT, Type::INT);
+        let from: Vec<Atom> = state.iter().map(|(v, _)| (*v).into()).collect();
+        let (base, size) = cut.part(&mut b, segment.into(), self.there.count);
+        let mut results = self.steps(&mut b, &self.there.body, &from, base, size);
+        results.extend(&from);
+        let body = b.pop(results);
+        let carried = state.into_iter().chain(some.iter().map(|v| v.refresh()).zip(nothing)).collect();
+        let there = For { index: segment, count: cut.segments, carried, body, replayed: self.there.replayed };
+        b.bind([self.ends, &some, &starts].concat(), Op::For(there));
+        let there = b.pop(Vec::new()).stmts;
+        Some([there, self.back(&cut, &some, &starts)])
+    }
+
+    /// How the steps are cut, by how much is kept of each of them.
+    fn cut(&self, b: &mut Builder) -> Option<Cut> {
+        let count = self.there.count;
+        let width = self.width(b)?;
+        let near = b.scalar(Prim::DivInt, &[Atom::Int(NEAR), width]);
+        let size = greater(b, near, Atom::Int(LEAST));
+        let most = b.scalar(Prim::DivInt, &[Atom::Int(WHOLE), width]);
+        let is_short = b.scalar(Prim::LessEqual, &[count, most]);
+        let is_wide = b.scalar(Prim::Greater, &[width, Atom::Int(WIDE)]);
+        let is_whole = b.select(is_wide, Atom::Bool(true), is_short);
+        if is_whole == Atom::Bool(true) {
+            return None;
+        }
+        let size = b.select(is_whole, count, size);
+        let size = greater(b, size, Atom::Int(1));
+        let less = b.scalar(Prim::SubInt, &[size, Atom::Int(1)]);
+        let sum = b.scalar(Prim::AddInt, &[count, less]);
+        Some(Cut { size, segments: b.scalar(Prim::DivInt, &[sum, size]) })
+    }
+
+    /// How many numbers are kept of a step; at least one. Of arrays that are not state it is not known, and taken to be as many as of one that is.
+    fn width(&self, b: &mut Builder) -> Option<Atom> {
+        let carried = &self.there.carried;
+        let array = carried.iter().find_map(|(v, init)| v.ty.is_array().then(|| init.var()).flatten());
+        let mut width = Atom::Int(0);
+        for result in &self.there.body.results[carried.len()..] {
+            let numbers = if result.ty().is_array() {
+                let own = carried.iter().find_map(|(v, init)| (*result == (*v).into()).then(|| init.var()).flatten());
+                let dims = b.dims(own.or(array)?);
+                dims.into_iter().fold(Atom::Int(1), |all, dim| b.scalar(Prim::MulInt, &[all, dim]))
+            } else {
+                Atom::Int(1)
+            };
+            width = b.scalar(Prim::AddInt, &[width, numbers]);
+        }
+        Some(greater(b, width, Atom::Int(1)))
+    }
+
+    /// Some steps with a body like that of the loop: the state after them, and what is kept of them.
+    fn steps(&self, b: &mut Builder, body: &Block, from: &[Atom], base: Atom, size: Atom) -> Vec<Atom> {
+        let mut renaming = Renaming::default();
+        let carried: Vec<(Var, Atom)> =
+            self.there.carried.iter().zip(from).map(|((v, _), from)| (renewed(&mut renaming, *v), *from)).collect();
+        b.push();
+        let index = self.there.index.refresh();
+        let i = b.scalar(Prim::AddInt, &[base, index.into()]);
+        renaming.map.insert(self.there.index, i);
+        let body = renaming.block(body);
+        b.stmts(body.stmts);
+        let body = b.pop(body.results);
+        let binds: Vec<Var> = self.ends.iter().chain(self.kept).map(|v| v.refresh()).collect();
+        let l = For { index, count: size, carried, body, replayed: self.there.replayed };
+        b.bind(binds.clone(), Op::For(l));
+        binds.into_iter().map(Atom::Var).collect()
+    }
+
+    /// The way back, from the last segment, of which all is kept, to the first.
+    fn back(&self, cut: &Cut, some: &[Var], starts: &[Var]) -> Vec<Stmt> {
+        let mut b = Builder::new();
+        b.span = self.back_span;
+        let count = self.there.count;
+        let (states, collected) = self.back_binds.split_at(self.back.carried.len());
+        // What is added to negative zero stays what it is.
+        let sums: Vec<Var> = collected
+            .iter()
+            .map(|all| {
+                let start = b.fill(vec![count], Atom::Real(-0.0));
+                b.open(all.name, start)
+            })
+            .collect();
+        let carried: Vec<(Var, Atom)> = self.back.carried.iter().map(|(v, init)| (v.refresh(), *init)).collect();
+        let here: Vec<Var> = some.iter().map(|v| v.refresh()).collect();
+        let back = Var::fresh(SEGMENT, Type::INT);
+        b.push();
+        let last = b.scalar(Prim::SubInt, &[cut.segments, Atom::Int(1)]);
+        let segment = b.scalar(Prim::SubInt, &[last, back.into()]);
+        let (base, size) = cut.part(&mut b, segment, count);
+        let from: Vec<Atom> = carried.iter().map(|(v, _)| (*v).into()).collect();
+        let mut results = self.steps_back(&mut b, &from, &here, &sums, base, size);
+        let has_more = b.scalar(Prim::Less, &[Atom::Int(0), segment]);
+        b.push();
+        let before = b.scalar(Prim::SubInt, &[segment, Atom::Int(1)]);
+        let base = b.scalar(Prim::MulInt, &[before, cut.size]);
+        let from: Vec<Atom> = starts.iter().map(|all| b.get((*all).into(), vec![before])).collect();
+        let mut again = self.steps(&mut b, &only_values(&self.there.body), &from, base, cut.size);
+        let again = again.split_off(self.ends.len());
+        let then = b.pop(again);
+        b.push();
+        let nothing = here.iter().map(|v| b.dummy(v.ty)).collect();
+        let otherwise = b.pop(nothing);
+        results.extend(b.branch(has_more, then, otherwise));
+        let body = b.pop(results);
+        let carried = carried.into_iter().chain(here.into_iter().zip(some.iter().map(|v| (*v).into()))).collect();
+        let l = For { index: back, count: cut.segments, carried, body, replayed: self.back.replayed };
+        let binds = states.iter().copied().chain(some.iter().map(|v| v.refresh())).collect();
+        b.bind(binds, Op::For(l));
+        sums.iter().zip(collected).for_each(|(acc, all)| b.bind(vec![*all], Op::Freeze { acc: *acc }));
+        b.pop(Vec::new()).stmts
+    }
+
+    /// The steps of a segment backwards: the state after them.
+    fn steps_back(
+        &self,
+        b: &mut Builder,
+        from: &[Atom],
+        some: &[Var],
+        sums: &[Var],
+        base: Atom,
+        size: Atom,
+    ) -> Vec<Atom> {
+        let (body, here) = &self.back_body;
+        let mut renaming = Renaming::default();
+        let carried: Vec<(Var, Atom)> =
+            self.back.carried.iter().zip(from).map(|((v, _), from)| (renewed(&mut renaming, *v), *from)).collect();
+        let done = b.scalar(Prim::SubInt, &[self.there.count, base]);
+        let done = b.scalar(Prim::SubInt, &[done, size]);
+        let last = b.scalar(Prim::SubInt, &[size, Atom::Int(1)]);
+        b.push();
+        let index = self.back.index.refresh();
+        let k = b.scalar(Prim::AddInt, &[done, index.into()]);
+        renaming.map.insert(self.back.index, k);
+        let at = b.scalar(Prim::SubInt, &[last, index.into()]);
+        renaming.map.insert(*here, at);
+        renaming.map.extend(self.kept.iter().zip(some).map(|(all, some)| (*all, Atom::Var(*some))));
+        let mut body = renaming.block(body);
+        b.stmts(body.stmts);
+        let collected = body.results.split_off(carried.len());
+        sums.iter().zip(collected).for_each(|(acc, value)| b.accumulate(*acc, vec![k], value));
+        let body = b.pop(body.results);
+        let binds: Vec<Var> = self.back_binds[..carried.len()].iter().map(|v| v.refresh()).collect();
+        let l = For { index, count: size, carried, body, replayed: self.back.replayed };
+        b.bind(binds.clone(), Op::For(l));
+        binds.into_iter().map(Atom::Var).collect()
+    }
+}
+
+impl Cut {
+    /// Where a segment begins, and how many steps it has.
+    fn part(&self, b: &mut Builder, segment: Atom, count: Atom) -> (Atom, Atom) {
+        let base = b.scalar(Prim::MulInt, &[segment, self.size]);
+        let rest = b.scalar(Prim::SubInt, &[count, base]);
+        let is_full = b.scalar(Prim::Less, &[self.size, rest]);
+        (base, b.select(is_full, self.size, rest))
+    }
+}
+
+fn renewed(renaming: &mut Renaming, var: Var) -> Var {
+    let new = var.refresh();
+    renaming.map.insert(var, new.into());
+    new
+}
+
+fn greater(b: &mut Builder, one: Atom, other: Atom) -> Atom {
+    let cond = b.scalar(Prim::Less, &[one, other]);
+    b.select(cond, other, one)
+}
+
+/// A block that has been run before, without what it checked and added to sums from outside.
+fn only_values(block: &Block) -> Block {
+    fn strip(block: &mut Block, own: &FxHashSet<Var>) {
+        with_stack(|| {
+            block.stmts.retain_mut(|stmt| match &mut stmt.op {
+                Op::Check { .. } => false,
+                Op::Add { acc, .. } => own.contains(acc),
+                op => {
+                    op.blocks_mut().into_iter().for_each(|inner| strip(inner, own));
+                    true
+                }
+            });
+        })
+    }
+    let mut own = FxHashSet::default();
+    for_each_binder(block, &mut |v| {
+        own.insert(v);
+    });
+    let mut values = block.clone();
+    strip(&mut values, &own);
+    values
+}
