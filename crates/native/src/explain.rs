@@ -40,6 +40,8 @@ pub enum Kind {
     Product,
     /// The loops with state inside a loop take their steps for many of its iterations at once.
     SideBySide,
+    /// What a long loop saves it saves of a segment of its steps at a time.
+    Segments,
     /// The derivative of a call runs the function again.
     CallAgain {
         name: String,
@@ -150,6 +152,11 @@ impl Walk<'_> {
         with_stack(|| {
             for stmt in &block.stmts {
                 let mut inside = pass;
+                if let Some(steps) = simplify::of_segment(stmt) {
+                    self.block(&steps, pass);
+                    self.add(stmt.span, Kind::Segments);
+                    continue;
+                }
                 for kind in self.kinds(stmt, pass) {
                     if let Kind::Loop(Loop { pass: Pass::Backward, .. }) = &kind {
                         inside = Pass::Again;
@@ -332,6 +339,9 @@ impl Kind {
             Kind::Unknown => "calls a function that is only known when the program runs".to_string(),
             Kind::SideBySide => {
                 format!("the loops inside take each step for up to {} iterations at once", simplify::WIDEST)
+            }
+            Kind::Segments => {
+                "if it is long, it saves a segment of its steps at a time and runs the segments again".to_string()
             }
             Kind::Product => "a product of matrices, multiplied in tiles".to_string(),
             Kind::CallAgain { name } => format!("the derivative of the call runs `{name}` again"),

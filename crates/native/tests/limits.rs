@@ -188,3 +188,64 @@ fn gradients_of_deep_recursion() {
         }
     }
 }
+
+/// Loops whose state is an array, or that run for each element of one: of many steps only some are kept, see `simplify/segments.rs`.
+const LONG: &str = "\
+let wave (n : int) : real[] = build n (fun i -> sin (2.0 * 3.141592653589793 * real i / real n))
+let diffusion (steps : int) (a : real) : real =
+  let step (u : real[]) = build 100 (fun i -> u.(i) + a * (u.((i + 99) mod 100) - 2.0 * u.(i) + u.((i + 1) mod 100))) in
+  dot (loop steps step (wave 100)) (wave 100)
+let diffused (steps : int) : real * real = value_and_grad (diffusion steps) 0.01
+let rotation (steps : int) (h : real) : real =
+  sum (map (fun r -> fst (loop steps (fun (x, v) -> (x + h * v, v - h * x)) (r, 0.0))) (build 200 (fun i -> real (i + 1))))
+let rotated (steps : int) : real * real = value_and_grad (rotation steps) 0.0001
+let driven (force : real[]) (c : real) : real =
+  sum (ifold (length force) (fun i u -> map (fun x -> c * x + force.(i)) u) (build 50 (fun _ -> 1.0)))
+let drive (steps : int) : real * (real[] * real) =
+  value_and_grad (fun (force, c) -> driven force c) (build steps (fun _ -> 0.0), 0.9999)
+";
+
+#[test]
+fn gradients_of_long_loops() {
+    let steps = 40_000;
+    let reals = |found: Vec<Leaf>| -> Vec<f64> {
+        found
+            .iter()
+            .flat_map(|leaf| match leaf {
+                Leaf::Real(x) => vec![*x],
+                Leaf::Reals { data, .. } => data.to_vec(),
+                other => panic!("{other:?} is no real"),
+            })
+            .collect()
+    };
+    let close = |found: &[f64], expected: &[f64]| {
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() <= 1e-10 * expected.abs(), "{found} instead of {expected}");
+        }
+    };
+    let n = steps as f64;
+    // An eigenvector, which each step multiplies by its eigenvalue.
+    let slope = -2.0 * (1.0 - (2.0 * std::f64::consts::PI / 100.0).cos());
+    let eigenvalue = 1.0 + 0.01 * slope;
+    let diffused = [50.0 * eigenvalue.powf(n), 50.0 * n * eigenvalue.powf(n - 1.0) * slope];
+    // Each step multiplies x + iv by 1 - ih.
+    let (h, all) = (0.0001_f64, 20_100.0);
+    let (length, angle) = ((1.0 + h * h).sqrt(), -h.atan());
+    let rotated = [
+        all * length.powf(n) * (n * angle).cos(),
+        all * n * length.powf(n - 1.0) * ((n - 1.0) * angle - std::f64::consts::FRAC_PI_2).cos(),
+    ];
+    // What a step adds is multiplied by each step behind it.
+    let by_force = (0..steps).map(|i| 50.0 * 0.9999_f64.powi(steps - 1 - i));
+    let by_factor = 50.0 * n * 0.9999_f64.powf(n - 1.0);
+    let driven: Vec<f64> = [50.0 * 0.9999_f64.powf(n)].into_iter().chain(by_force).chain([by_factor]).collect();
+    // Of all steps: 32, 41 and 16 megabytes.
+    let limits = Limits { max_memory: Some(4 << 20), threads: Some(1), ..Limits::default() };
+    for native in natives(LONG, &["diffused", "rotated", "drive"]) {
+        let run = |entry| reals(within(&native, entry, Leaf::Int(steps.into()), &limits).expect("runs"));
+        close(&run(0), &diffused);
+        close(&run(1), &rotated);
+        close(&run(2), &driven);
+    }
+}

@@ -31,6 +31,7 @@ mod together;
 mod unroll;
 mod whole;
 
+pub use segments::{of_segment, Room};
 pub use strips::{one_by_one, WIDEST};
 
 use crate::flow::*;
@@ -49,6 +50,11 @@ pub fn function(module: &mut Module, id: FunctionId) {
 
 /// Simplifies every function, and puts on the tape what belongs there.
 pub fn module(module: &mut Module) {
+    module_within(module, &Room::default());
+}
+
+/// The same for loops that keep so much.
+pub fn module_within(module: &mut Module, room: &Room) {
     for id in 0..module.functions.len() {
         function(module, FunctionId(id));
         if !has_loops(&module.functions[id].body) {
@@ -89,7 +95,7 @@ pub fn module(module: &mut Module) {
         if strips::run(&mut module.functions[id].body) {
             sums::out_of_loops(&mut module.functions[id].body);
         }
-        if segments::run(&mut module.functions[id].body) {
+        if segments::run(&mut module.functions[id].body, room) {
             let mut body = module.functions[id].body.clone();
             dead::run(&mut body, module);
             module.functions[id].body = body;

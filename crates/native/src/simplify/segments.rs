@@ -19,6 +19,7 @@
 //!
 //! A loop that is not long is one segment, and nothing is computed again.
 
+use super::strips::{is_over_strips, WIDEST};
 use crate::flow::walk::{count_uses, for_each_binder, Renaming};
 use crate::flow::*;
 use crate::steady;
@@ -27,21 +28,41 @@ use gradus_core::Prim;
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What is kept of a loop's steps stays whole up to so many numbers: eight megabytes.
-const WHOLE: i64 = 1 << 20;
-/// Of a segment there are to be about so many: a quarter of a megabyte, which the caches nearest to a core hold ..
-const NEAR: i64 = 1 << 15;
-/// .. but at least so many steps, not to keep as many states as before.
-const LEAST: i64 = 16;
+/// How much is kept of loops.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// What is kept of a loop's steps stays whole up to so many numbers.
+    pub whole: i64,
+    /// Of a segment there are to be about so many ..
+    pub near: i64,
+    /// .. but at least so many steps, not to keep as many states as before.
+    pub least: i64,
+}
+
+impl Default for Room {
+    /// Eight megabytes, and a quarter of one, which the caches nearest to a core hold.
+    fn default() -> Room {
+        Room { whole: 1 << 20, near: 1 << 15, least: 16 }
+    }
+}
+
 /// Steps that keep more numbers each are not taken again: a segment would not be near either.
 const WIDE: i64 = 1 << 14;
 
 /// What the index of a loop over segments is called.
 const SEGMENT: &str = "segment";
 
+/// The steps of a segment, there or back, if a statement is a loop over segments.
+pub fn of_segment(stmt: &Stmt) -> Option<Block> {
+    let Op::For(l) = &stmt.op else { return None };
+    let own = |stmt: &&Stmt| !matches!(stmt.op, Op::If { .. });
+    let steps = || Block { stmts: l.body.stmts.iter().filter(own).cloned().collect(), results: Vec::new() };
+    (l.index.name == Name::new(SEGMENT)).then(steps)
+}
+
 /// Says whether there were such loops. What takes steps again may compute more than is wanted.
-pub fn run(block: &mut Block) -> bool {
-    Long { lasts: &lasts(block), steady: steady::find(block) }.block(block)
+pub fn run(block: &mut Block, room: &Room) -> bool {
+    Long { lasts: &lasts(block), steady: steady::find(block) }.block(block, room, false)
 }
 
 /// Whether the loops with state inside the loops of a block will go by segments, as far as they keep anything of their steps. `lasts`: of the function.
@@ -81,19 +102,25 @@ struct Long<'a> {
 }
 
 impl Long<'_> {
-    fn block(&self, block: &mut Block) -> bool {
+    /// `strip`: a block of a loop over strips, whose arrays are no longer than these.
+    fn block(&self, block: &mut Block, room: &Room, strip: bool) -> bool {
         with_stack(|| {
             let mut changed = false;
             for stmt in &mut block.stmts {
-                // A step of a loop with state is not to have more to do than it has.
-                if !matches!(&stmt.op, Op::For(l) if !l.carried.is_empty()) {
-                    stmt.op.blocks_mut().into_iter().for_each(|inner| changed |= self.block(inner));
-                }
+                let strip = match &stmt.op {
+                    // A step of a loop with state is not to have more to do than it has.
+                    Op::For(l) if !l.carried.is_empty() => continue,
+                    Op::For(l) => is_over_strips(l),
+                    _ => strip,
+                };
+                stmt.op.blocks_mut().into_iter().for_each(|inner| changed |= self.block(inner, room, strip));
             }
             let mut at = 0;
             while at < block.stmts.len() {
-                let found = self.there_and_back(block, at).and_then(|(back, loops)| Some((back, loops.by_segments()?)));
-                if let Some((back, [there, after])) = found {
+                let found =
+                    self.there_and_back(block, at).filter(|(_, loops)| !(strip && loops.is_short_in_strip(room)));
+                if let Some((back, [there, after])) = found.and_then(|(at, loops)| Some((at, loops.by_segments(room)?)))
+                {
                     changed = true;
                     block.stmts.splice(back..=back, after);
                     block.stmts.splice(at..=at, there);
@@ -122,7 +149,10 @@ impl Long<'_> {
             return None;
         }
         let back_body = self.reads_backwards(back, kept)?;
-        Some((place, Loops { there, ends, kept, span: *span, back, back_binds: &found.binds, back_span: found.span, back_body }))
+        Some((
+            place,
+            Loops { there, ends, kept, span: *span, back, back_binds: &found.binds, back_span: found.span, back_body },
+        ))
     }
 
     /// Whether a loop can begin with any of its steps, once the state is known, gives the same again, and takes little time for each number.
@@ -211,10 +241,10 @@ struct Cut {
 
 impl Loops<'_> {
     /// The statements in place of the two loops; nothing if it is known that there are not so many steps.
-    fn by_segments(&self) -> Option<[Vec<Stmt>; 2]> {
+    fn by_segments(&self, room: &Room) -> Option<[Vec<Stmt>; 2]> {
         let mut b = Builder::new();
         b.span = self.span;
-        let cut = self.cut(&mut b)?;
+        let cut = self.cut(&mut b, room)?;
         let state = self.there.carried.iter().map(|(v, init)| (v.refresh(), *init));
         let some: Vec<Var> = self.kept.iter().map(|all| all.refresh()).collect();
         let nothing: Vec<Atom> = some.iter().map(|v| b.dummy(v.ty)).collect();
@@ -234,13 +264,18 @@ impl Loops<'_> {
         Some([there, self.back(&cut, &some, &starts)])
     }
 
+    /// Whether it is known that what the loop keeps stays whole, if what it keeps of a step are arrays of a strip.
+    fn is_short_in_strip(&self, room: &Room) -> bool {
+        matches!(self.there.count, Atom::Int(count) if count.saturating_mul(self.kept.len() as i64 * WIDEST) <= room.whole)
+    }
+
     /// How the steps are cut, by how much is kept of each of them.
-    fn cut(&self, b: &mut Builder) -> Option<Cut> {
+    fn cut(&self, b: &mut Builder, room: &Room) -> Option<Cut> {
         let count = self.there.count;
         let width = self.width(b)?;
-        let near = b.scalar(Prim::DivInt, &[Atom::Int(NEAR), width]);
-        let size = greater(b, near, Atom::Int(LEAST));
-        let most = b.scalar(Prim::DivInt, &[Atom::Int(WHOLE), width]);
+        let near = b.scalar(Prim::DivInt, &[Atom::Int(room.near), width]);
+        let size = greater(b, near, Atom::Int(room.least));
+        let most = b.scalar(Prim::DivInt, &[Atom::Int(room.whole), width]);
         let is_short = b.scalar(Prim::LessEqual, &[count, most]);
         let is_wide = b.scalar(Prim::Greater, &[width, Atom::Int(WIDE)]);
         let is_whole = b.select(is_wide, Atom::Bool(true), is_short);

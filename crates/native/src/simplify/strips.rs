@@ -38,8 +38,12 @@ const STRIP: &str = "strip";
 /// The loop as it was before, if a statement is the choice between doing its iterations one by one and by strips.
 pub fn one_by_one(stmt: &Stmt) -> Option<&Block> {
     let Op::If { then, otherwise, .. } = &stmt.op else { return None };
-    let over_strips = |stmt: &Stmt| matches!(&stmt.op, Op::For(l) if l.index.name == Name::new(STRIP));
+    let over_strips = |stmt: &Stmt| matches!(&stmt.op, Op::For(l) if is_over_strips(l));
     otherwise.stmts.iter().any(over_strips).then_some(then)
+}
+
+pub fn is_over_strips(l: &For) -> bool {
+    l.index.name == Name::new(STRIP)
 }
 
 /// Says whether there were such loops.
