@@ -152,10 +152,14 @@ impl Walk<'_> {
         with_stack(|| {
             for stmt in &block.stmts {
                 let mut inside = pass;
-                if let Some(steps) = simplify::of_segment(stmt) {
-                    self.block(&steps, pass);
-                    self.add(stmt.span, Kind::Segments);
-                    continue;
+                if let Op::For(l) = &stmt.op {
+                    if let Some(steps) = simplify::steps_inside(l) {
+                        self.block(&steps, pass);
+                        if simplify::is_over_segments(l) {
+                            self.add(stmt.span, Kind::Segments);
+                        }
+                        continue;
+                    }
                 }
                 for kind in self.kinds(stmt, pass) {
                     if let Kind::Loop(Loop { pass: Pass::Backward, .. }) = &kind {

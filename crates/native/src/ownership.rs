@@ -139,6 +139,12 @@ impl Ownership {
         handed
     }
 
+    /// The arrays and cells that are let go after the current statement, as far as it does not hand them on.
+    pub fn ending(&self) -> impl Iterator<Item = Var> + '_ {
+        let ends = self.ends.get(self.at).into_iter().flatten().copied();
+        ends.filter(|v| self.last_use.contains_key(v) && !self.handed_on.contains(v))
+    }
+
     /// Whether a variable holds what it stands for; a row that its array outlives, or a field that its cell outlives, does not.
     pub fn holds(&self, var: Var) -> bool {
         self.last_use.contains_key(&var)

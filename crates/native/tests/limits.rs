@@ -249,3 +249,36 @@ fn gradients_of_long_loops() {
         close(&run(2), &driven);
     }
 }
+
+/// On the way back through many steps, adjoints with which processors compute slowly become zero, see `simplify/underflow.rs`; through few, they do not.
+#[test]
+fn adjoints_that_become_too_small() {
+    let text = |factor: &str| {
+        format!(
+            "let shrink (steps : int) : real = grad (loop steps (fun x -> sin x * {factor})) 0.0\n\
+             let shrink_all (steps : int) : real =\n  \
+             let after (a : real[]) = sum (loop steps (fun u -> map (fun x -> x * {factor} + x * x) u) a) in\n  \
+             (grad after (build 20 (fun _ -> 0.0))).(7)"
+        )
+    };
+    let slopes = |factor: &str, steps: i64| -> Vec<f64> {
+        let mut found = Vec::new();
+        for native in natives(&text(factor), &["shrink", "shrink_all"]) {
+            for entry in [0, 1] {
+                match within(&native, entry, Leaf::Int(steps), &Limits::default()).as_deref() {
+                    Ok([Leaf::Real(slope)]) => found.push(*slope),
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        found
+    };
+    let near = |found: f64, expected: f64, digits: f64| (found / expected - 1.0).abs() < digits;
+    assert!(slopes("0.25", 500).into_iter().all(|slope| near(slope, 0.25_f64.powi(500), 1e-12)));
+    assert!(slopes("0.875", 5000).into_iter().all(|slope| near(slope, 0.875_f64.powi(5000), 1e-11)));
+    // A few digits of it are left.
+    assert!(slopes("0.25", 512).into_iter().all(|slope| near(slope, 0.25_f64.powi(512), 1e-3) && !slope.is_normal()));
+    // In steps that are rounded, it stays one of the least numbers there are.
+    assert!((0..20_000).fold(1.0, |slope: f64, _| slope * 0.875) > 0.0);
+    assert_eq!(slopes("0.875", 20_000), [0.0; 4]);
+}

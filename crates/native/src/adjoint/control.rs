@@ -262,7 +262,7 @@ impl Sweep<'_> {
                         }
                     }
                     Saved::Old(overwritten) => {
-                        let last = var.refresh();
+                        let last = last_undone(*var);
                         let start: Atom = overwritten.undo(s.b, last, i).into();
                         undone.push((last, stmt.binds[at], start));
                         start

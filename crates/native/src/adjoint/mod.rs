@@ -562,6 +562,11 @@ impl<'a> Sweep<'a> {
     }
 }
 
+/// The state of a loop backwards in which that of the loop itself is undone. Whatever it is called, this is not the name of an adjoint.
+fn last_undone(state: Var) -> Var {
+    Var::fresh(state.name.with("_undone"), state.ty)
+}
+
 /// The sum of all numbers of an array.
 fn sum_all(b: &mut Builder, array: Var) -> Atom {
     fn nest(b: &mut Builder, array: Var, acc: Var, index: Vec<Atom>) {

@@ -12,7 +12,7 @@ impl Sweep<'_> {
     pub(super) fn undo(&mut self, changed: &Changed, state: Var, backward: &mut Block) -> Option<Var> {
         keep_traces(&mut backward.stmts, &self.traces);
         crate::simplify::dead_code(backward, self.module);
-        let last = state.refresh();
+        let last = last_undone(state);
         self.b.push();
         let versions = changed.undone(state, last, |after, change| change.undo(self.b, after, |_, known| known));
         let front = self.b.pop(Vec::new()).stmts;
@@ -51,7 +51,7 @@ impl Sweep<'_> {
         if versions.len() == 1 || !versions.iter().any(|version| wanted.contains(version)) {
             return None;
         }
-        let last = state.refresh();
+        let last = last_undone(state);
         let mut names: FxHashMap<Var, Var> = FxHashMap::from_iter([(versions[0], last)]);
         for pair in versions.windows(2) {
             let restored = *self.restored.get(&pair[0])?;

@@ -28,6 +28,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
         uses_products: false,
         so_far: FxHashSet::default(),
         rows: FxHashMap::default(),
+        in_place: FxHashMap::default(),
         in_lanes: false,
         bits: FxHashMap::default(),
         text: String::new(),
@@ -132,6 +133,8 @@ pub(super) struct Emitter<'a> {
     pub(super) bits: FxHashMap<Var, u32>,
     /// Arrays that are made where they will be needed.
     pub(super) rows: FxHashMap<Var, RowOf>,
+    /// Arrays that may be in the place of others.
+    pub(super) in_place: FxHashMap<Var, Var>,
     pub(super) text: String,
     pub(super) depth: usize,
     /// Numbers in order of appearance, so that the same program gives the same text and is found in the cache.
@@ -154,7 +157,13 @@ impl Emitter<'_> {
     pub(super) fn make(&mut self, array: Var, span: Span) {
         let (ty, name, place) = (self.ty(array.ty), self.name(array), self.place(span));
         let Some(RowOf { array: whole, row, decides }) = self.rows.get(&array).cloned() else {
-            return self.line(&format!("{ty}_new(self, &{name}, {place});"));
+            return match self.in_place.get(&array).copied() {
+                Some(old) => {
+                    let old = self.name(old);
+                    self.line(&format!("{ty}_new_for(self, &{name}, {old}, {place});"));
+                }
+                None => self.line(&format!("{ty}_new(self, &{name}, {place});")),
+            };
         };
         if decides {
             self.make_rows(whole, &name, span);

@@ -7,6 +7,7 @@ use super::extremes::search;
 use super::vectors::{is_slow_alone, vectors, Late, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
+use crate::in_place;
 use crate::ownership::Ownership;
 use crate::peel;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
@@ -76,6 +77,8 @@ impl Emitter<'_> {
             };
             self.line(&format!("{ty} {name} = {{0, 0, {{{count}{dims}}}}};"));
         }
+        let places = in_place::of(l, arrays, ownership);
+        self.in_place.extend(arrays.iter().zip(places).filter_map(|(array, old)| Some((*array, old?))));
         let into = Collected { arrays, rows: &rows, known: false };
         let plan = self.plan;
         let chunked = plan.of(l);

@@ -65,6 +65,37 @@ impl Emitter<'_, '_, '_> {
         Array { data, block, dims, scalar }
     }
 
+    /// A new array of numbers in the place of one that is let go next, if nobody else holds it.
+    pub(super) fn new_for(&mut self, count: Value, old: &Array, span: Span) -> Array {
+        let (counted, fresh) = (self.b.create_block(), self.b.create_block());
+        let (on, made) = self.block_with(&[types::I64]);
+        self.b.ins().brif(old.block, counted, &[], fresh, &[]);
+        self.b.switch_to_block(counted);
+        self.b.seal_block(counted);
+        let holders = self.b.ins().load(types::I64, plain(), old.block, 0);
+        let sole = self.b.ins().icmp_imm_s(IntCC::Equal, holders, 1);
+        let start = self.b.ins().iadd_imm_s(old.block, DATA);
+        let whole = self.b.ins().icmp(IntCC::Equal, start, old.data);
+        let fits = self.b.ins().icmp(IntCC::Equal, count, old.dims[0]);
+        let both = self.b.ins().band(sole, whole);
+        let all = self.b.ins().band(both, fits);
+        let reused = self.b.create_block();
+        self.b.ins().brif(all, reused, &[], fresh, &[]);
+        self.b.switch_to_block(reused);
+        self.b.seal_block(reused);
+        let holders = self.b.ins().iconst(types::I64, 2);
+        self.b.ins().store(plain(), holders, old.block, 0);
+        self.b.ins().jump(on, &args(&[old.block]));
+        self.b.switch_to_block(fresh);
+        self.b.seal_block(fresh);
+        let new = self.new_array(vec![count], old.scalar, span);
+        self.b.ins().jump(on, &args(&[new.block]));
+        self.b.switch_to_block(on);
+        self.b.seal_block(on);
+        let data = self.b.ins().iadd_imm_s(made[0], DATA);
+        Array { data, block: made[0], dims: vec![count], scalar: old.scalar }
+    }
+
     pub(super) fn hold(&mut self, block: Value) {
         let (count, on) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(block, count, &[], on, &[]);

@@ -2,14 +2,17 @@
 
 use super::emit::{args, plain, width, Array, Emitter, Held};
 use super::math;
+use super::pairs::is_function;
 use super::plan;
 use crate::flow::*;
+use crate::in_place;
 use crate::ownership::Ownership;
 use crate::peel;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
 use crate::straight;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, InstBuilder, Value};
+use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use gradus_runtime::memory::DATA;
 use gradus_runtime::slot::Kind;
@@ -18,6 +21,14 @@ use gradus_source::Span;
 /// Whether a loop runs in vector lanes, if need be with its branches straightened.
 fn runs_in_lanes(l: &For) -> bool {
     plan::plan(straight::straightened(l).as_ref().unwrap_or(l)).is_some()
+}
+
+/// Whether a block computes elementary functions, for which loops are cut into phases.
+fn has_functions(block: &Block) -> bool {
+    with_stack(|| {
+        let inside = |stmt: &Stmt| stmt.op.blocks().iter().any(|(inner, _)| has_functions(inner));
+        block.stmts.iter().any(|stmt| is_function(stmt) || inside(stmt))
+    })
 }
 
 impl Emitter<'_, '_, '_> {
@@ -46,8 +57,15 @@ impl Emitter<'_, '_, '_> {
         let mut flat: Vec<Option<Array>> = Vec::new();
         let mut state = self.first_state(&l.carried, ownership);
         let own = state.len();
-        for array in arrays {
-            if array.ty.rank == 1 {
+        // Phases read again what they need, when others have left what they collect.
+        let places = match has_functions(&l.body) {
+            true => vec![None; arrays.len()],
+            false => in_place::of(l, arrays, ownership),
+        };
+        for (array, old) in arrays.iter().zip(places) {
+            if let Some(Held::Array(old)) = old.and_then(|old| self.held.get(&old).cloned()) {
+                flat.push(Some(self.new_for(count, &old, span)));
+            } else if array.ty.rank == 1 {
                 flat.push(Some(self.new_array(vec![count], array.ty.scalar, span)));
             } else {
                 flat.push(None);

@@ -298,7 +298,7 @@ impl Renaming {
         }
     }
 
-    fn renew(&mut self, var: Var) -> Var {
+    pub fn renew(&mut self, var: Var) -> Var {
         let new = var.refresh();
         self.map.insert(var, new.into());
         new

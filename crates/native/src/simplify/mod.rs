@@ -28,10 +28,11 @@ mod small;
 mod strips;
 mod sums;
 mod together;
+mod underflow;
 mod unroll;
 mod whole;
 
-pub use segments::{of_segment, Room};
+pub use segments::{is_over_segments, Room};
 pub use strips::{one_by_one, WIDEST};
 
 use crate::flow::*;
@@ -100,6 +101,7 @@ pub fn module_within(module: &mut Module, room: &Room) {
             dead::run(&mut body, module);
             module.functions[id].body = body;
         }
+        underflow::run(&mut module.functions[id].body);
     }
     crate::tape::run(module);
 }
@@ -155,6 +157,13 @@ fn has_loops(block: &Block) -> bool {
             op => op.blocks().iter().any(|(inner, _)| has_loops(inner)),
         })
     })
+}
+
+/// The steps of a segment or window, if a loop goes over these; without what else is done for them.
+pub fn steps_inside(l: &For) -> Option<Block> {
+    let own = |stmt: &&Stmt| !matches!(stmt.op, Op::If { .. });
+    let steps = || Block { stmts: l.body.stmts.iter().filter(own).cloned().collect(), results: Vec::new() };
+    (is_over_segments(l) || underflow::is_over_windows(l)).then(steps)
 }
 
 /// Works out of a block what is known, such as branches on what is decided.

@@ -52,12 +52,8 @@ const WIDE: i64 = 1 << 14;
 /// What the index of a loop over segments is called.
 const SEGMENT: &str = "segment";
 
-/// The steps of a segment, there or back, if a statement is a loop over segments.
-pub fn of_segment(stmt: &Stmt) -> Option<Block> {
-    let Op::For(l) = &stmt.op else { return None };
-    let own = |stmt: &&Stmt| !matches!(stmt.op, Op::If { .. });
-    let steps = || Block { stmts: l.body.stmts.iter().filter(own).cloned().collect(), results: Vec::new() };
-    (l.index.name == Name::new(SEGMENT)).then(steps)
+pub fn is_over_segments(l: &For) -> bool {
+    l.index.name == Name::new(SEGMENT)
 }
 
 /// Says whether there were such loops. What takes steps again may compute more than is wanted.
@@ -311,7 +307,7 @@ impl Loops<'_> {
     fn steps(&self, b: &mut Builder, body: &Block, from: &[Atom], base: Atom, size: Atom) -> Vec<Atom> {
         let mut renaming = Renaming::default();
         let carried: Vec<(Var, Atom)> =
-            self.there.carried.iter().zip(from).map(|((v, _), from)| (renewed(&mut renaming, *v), *from)).collect();
+            self.there.carried.iter().zip(from).map(|((v, _), from)| (renaming.renew(*v), *from)).collect();
         b.push();
         let index = self.there.index.refresh();
         let i = b.scalar(Prim::AddInt, &[base, index.into()]);
@@ -331,14 +327,7 @@ impl Loops<'_> {
         b.span = self.back_span;
         let count = self.there.count;
         let (states, collected) = self.back_binds.split_at(self.back.carried.len());
-        // What is added to negative zero stays what it is.
-        let sums: Vec<Var> = collected
-            .iter()
-            .map(|all| {
-                let start = b.fill(vec![count], Atom::Real(-0.0));
-                b.open(all.name, start)
-            })
-            .collect();
+        let collected = Collected::open(&mut b, collected, count);
         let carried: Vec<(Var, Atom)> = self.back.carried.iter().map(|(v, init)| (v.refresh(), *init)).collect();
         let here: Vec<Var> = some.iter().map(|v| v.refresh()).collect();
         let back = Var::fresh(SEGMENT, Type::INT);
@@ -347,7 +336,7 @@ impl Loops<'_> {
         let segment = b.scalar(Prim::SubInt, &[last, back.into()]);
         let (base, size) = cut.part(&mut b, segment, count);
         let from: Vec<Atom> = carried.iter().map(|(v, _)| (*v).into()).collect();
-        let mut results = self.steps_back(&mut b, &from, &here, &sums, base, size);
+        let mut results = self.steps_back(&mut b, &from, &here, &collected, base, size);
         let has_more = b.scalar(Prim::Less, &[Atom::Int(0), segment]);
         b.push();
         let before = b.scalar(Prim::SubInt, &[segment, Atom::Int(1)]);
@@ -365,7 +354,7 @@ impl Loops<'_> {
         let l = For { index: back, count: cut.segments, carried, body, replayed: self.back.replayed };
         let binds = states.iter().copied().chain(some.iter().map(|v| v.refresh())).collect();
         b.bind(binds, Op::For(l));
-        sums.iter().zip(collected).for_each(|(acc, all)| b.bind(vec![*all], Op::Freeze { acc: *acc }));
+        collected.freeze(&mut b);
         b.pop(Vec::new()).stmts
     }
 
@@ -375,14 +364,14 @@ impl Loops<'_> {
         b: &mut Builder,
         from: &[Atom],
         some: &[Var],
-        sums: &[Var],
+        into: &Collected<'_>,
         base: Atom,
         size: Atom,
     ) -> Vec<Atom> {
         let (body, here) = &self.back_body;
         let mut renaming = Renaming::default();
         let carried: Vec<(Var, Atom)> =
-            self.back.carried.iter().zip(from).map(|((v, _), from)| (renewed(&mut renaming, *v), *from)).collect();
+            self.back.carried.iter().zip(from).map(|((v, _), from)| (renaming.renew(*v), *from)).collect();
         let done = b.scalar(Prim::SubInt, &[self.there.count, base]);
         let done = b.scalar(Prim::SubInt, &[done, size]);
         let last = b.scalar(Prim::SubInt, &[size, Atom::Int(1)]);
@@ -395,13 +384,38 @@ impl Loops<'_> {
         renaming.map.extend(self.kept.iter().zip(some).map(|(all, some)| (*all, Atom::Var(*some))));
         let mut body = renaming.block(body);
         b.stmts(body.stmts);
-        let collected = body.results.split_off(carried.len());
-        sums.iter().zip(collected).for_each(|(acc, value)| b.accumulate(*acc, vec![k], value));
+        into.add(b, k, body.results.split_off(carried.len()));
         let body = b.pop(body.results);
         let binds: Vec<Var> = self.back_binds[..carried.len()].iter().map(|v| v.refresh()).collect();
         let l = For { index, count: size, carried, body, replayed: self.back.replayed };
         b.bind(binds.clone(), Op::For(l));
         binds.into_iter().map(Atom::Var).collect()
+    }
+}
+
+/// The arrays of numbers that a loop collects whose steps become those of several loops: they are put where they belong.
+pub(super) struct Collected<'a> {
+    arrays: &'a [Var],
+    sums: Vec<Var>,
+}
+
+impl<'a> Collected<'a> {
+    pub(super) fn open(b: &mut Builder, arrays: &'a [Var], count: Atom) -> Collected<'a> {
+        // What is added to negative zero stays what it is.
+        let mut open = |all: &Var| {
+            let start = b.fill(vec![count], Atom::Real(-0.0));
+            b.open(all.name, start)
+        };
+        Collected { arrays, sums: arrays.iter().map(&mut open).collect() }
+    }
+
+    /// What a step has collected.
+    pub(super) fn add(&self, b: &mut Builder, step: Atom, values: Vec<Atom>) {
+        self.sums.iter().zip(values).for_each(|(acc, value)| b.accumulate(*acc, vec![step], value));
+    }
+
+    pub(super) fn freeze(self, b: &mut Builder) {
+        self.sums.iter().zip(self.arrays).for_each(|(acc, all)| b.bind(vec![*all], Op::Freeze { acc: *acc }));
     }
 }
 
@@ -413,12 +427,6 @@ impl Cut {
         let is_full = b.scalar(Prim::Less, &[self.size, rest]);
         (base, b.select(is_full, self.size, rest))
     }
-}
-
-fn renewed(renaming: &mut Renaming, var: Var) -> Var {
-    let new = var.refresh();
-    renaming.map.insert(var, new.into());
-    new
 }
 
 fn greater(b: &mut Builder, one: Atom, other: Atom) -> Atom {

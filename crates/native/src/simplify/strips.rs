@@ -32,6 +32,9 @@ const KEPT: i64 = 1 << 21;
 /// .. and where that is less than so many iterations, they are done one by one, too.
 const NARROWEST: i64 = 16;
 
+/// So many numbers are a line of the caches.
+const LINE: i64 = 8;
+
 /// What the index of a loop over strips is called.
 const STRIP: &str = "strip";
 
@@ -197,15 +200,18 @@ fn width_to_keep(b: &mut Builder, (steps, numbers): (Atom, usize)) -> Atom {
 
 /// The size of strips, but for the last, which may have less, and how many there are.
 fn cut(b: &mut Builder, count: Atom, widest: Atom) -> (Atom, Atom) {
-    let mut divided = |by: Atom| {
+    let divided = |b: &mut Builder, by: Atom| {
         let less = b.scalar(Prim::SubInt, &[by, Atom::Int(1)]);
         let sum = b.scalar(Prim::AddInt, &[count, less]);
         b.scalar(Prim::DivInt, &[sum, by])
     };
-    // As many strips as there must be, of sizes as equal as can be.
-    let least = divided(widest);
-    let size = divided(least);
-    (size, divided(size))
+    // As many strips as there must be, of sizes as equal as can be, but such that rows of their numbers begin where lines of the caches do.
+    let least = divided(b, widest);
+    let size = divided(b, least);
+    let lines = b.scalar(Prim::AddInt, &[size, Atom::Int(LINE - 1)]);
+    let lines = b.scalar(Prim::DivInt, &[lines, Atom::Int(LINE)]);
+    let size = b.scalar(Prim::MulInt, &[lines, Atom::Int(LINE)]);
+    (size, divided(b, size))
 }
 
 fn lesser(b: &mut Builder, one: Atom, other: Atom) -> Atom {
