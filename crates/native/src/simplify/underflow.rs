@@ -6,6 +6,7 @@
 //! all its digits become zero.
 
 use super::segments::{is_over_segments, Collected};
+use super::strips::{is_over_strips, one_by_one};
 use crate::adjoint::BACKWARD_INDEX;
 use crate::flow::walk::Renaming;
 use crate::flow::*;
@@ -49,11 +50,18 @@ impl Windows {
                     out.extend(stmts);
                     continue;
                 }
+                let side_by_side = one_by_one(&stmt).is_some();
                 match &mut stmt.op {
                     Op::For(l) if is_over_segments(l) => self.block(&mut l.body, Some(l.count)),
-                    // A step of a loop with state is not to have more to do than it has.
-                    Op::For(l) if !l.carried.is_empty() => {}
-                    op => op.blocks_mut().into_iter().for_each(|inner| self.block(inner, None)),
+                    Op::For(l) if is_over_strips(l) => self.block(&mut l.body, None),
+                    // Iterations are not to have more to do than they have, unless they are few.
+                    Op::For(_) | Op::While(_) => {}
+                    Op::If { then, otherwise, .. } => {
+                        let few = then.stmts.iter_mut().filter(|_| side_by_side).flat_map(|stmt| stmt.op.blocks_mut());
+                        few.for_each(|iteration| self.block(iteration, None));
+                        [then, otherwise].into_iter().for_each(|side| self.block(side, None));
+                    }
+                    _ => {}
                 }
                 out.push(stmt);
             }
