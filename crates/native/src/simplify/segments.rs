@@ -275,6 +275,11 @@ impl Loops<'_> {
         let is_short = b.scalar(Prim::LessEqual, &[count, most]);
         let is_wide = b.scalar(Prim::Greater, &[width, Atom::Int(WIDE)]);
         let is_whole = b.select(is_wide, Atom::Bool(true), is_short);
+        // A loop that changes a few elements of a large array in each step keeps those; to keep the array at times would be more.
+        let state = self.state(b);
+        let as_much = b.scalar(Prim::MulInt, &[width, Atom::Int(room.least / 2)]);
+        let is_large = b.scalar(Prim::Greater, &[state, as_much]);
+        let is_whole = b.select(is_large, Atom::Bool(true), is_whole);
         if is_whole == Atom::Bool(true) {
             return None;
         }
@@ -293,14 +298,22 @@ impl Loops<'_> {
         for result in &self.there.body.results[carried.len()..] {
             let numbers = if result.ty().is_array() {
                 let own = carried.iter().find_map(|(v, init)| (*result == (*v).into()).then(|| init.var()).flatten());
-                let dims = b.dims(own.or(array)?);
-                dims.into_iter().fold(Atom::Int(1), |all, dim| b.scalar(Prim::MulInt, &[all, dim]))
+                numbers(b, own.or(array)?)
             } else {
                 Atom::Int(1)
             };
             width = b.scalar(Prim::AddInt, &[width, numbers]);
         }
         Some(greater(b, width, Atom::Int(1)))
+    }
+
+    /// How many numbers of the state are in arrays.
+    fn state(&self, b: &mut Builder) -> Atom {
+        let arrays = self.there.carried.iter().filter_map(|(v, init)| init.var().filter(|_| v.ty.is_array()));
+        arrays.fold(Atom::Int(0), |all, array| {
+            let more = numbers(b, array);
+            b.scalar(Prim::AddInt, &[all, more])
+        })
     }
 
     /// Some steps with a body like that of the loop: the state after them, and what is kept of them.
@@ -427,6 +440,12 @@ impl Cut {
         let is_full = b.scalar(Prim::Less, &[self.size, rest]);
         (base, b.select(is_full, self.size, rest))
     }
+}
+
+/// How many numbers an array has.
+fn numbers(b: &mut Builder, array: Var) -> Atom {
+    let dims = b.dims(array);
+    dims.into_iter().fold(Atom::Int(1), |all, dim| b.scalar(Prim::MulInt, &[all, dim]))
 }
 
 fn greater(b: &mut Builder, one: Atom, other: Atom) -> Atom {

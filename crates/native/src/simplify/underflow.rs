@@ -31,9 +31,17 @@ pub fn run(block: &mut Block) {
     Windows { lengths }.block(block, None);
 }
 
-/// Whether a variable is an adjoint, which its name tells.
-fn is_adjoint(var: Var) -> bool {
-    var.ty.is_real() && !var.ty.accumulator && var.ty.rank <= 2 && var.name.text().ends_with("_adj")
+/// The state of a loop that is made zero where it is too small: adjoints, which their names tell. An array is, if each step makes all of it.
+fn wanted(l: &For) -> Vec<bool> {
+    let is_made = |result: Atom| {
+        let makes = |stmt: &Stmt| matches!(stmt.op, Op::For(_)) && stmt.binds.iter().any(|v| result == (*v).into());
+        l.body.stmts.iter().any(makes)
+    };
+    let is_wanted = |((var, _), result): (&(Var, Atom), &Atom)| {
+        let adjoint = var.ty.is_real() && var.ty.rank <= 2 && var.name.text().ends_with("_adj");
+        adjoint && (!var.ty.is_array() || is_made(*result))
+    };
+    l.carried.iter().zip(&l.body.results).map(is_wanted).collect()
 }
 
 struct Windows {
@@ -73,7 +81,7 @@ impl Windows {
     fn by_windows(&self, stmt: &Stmt, segments: Option<Atom>) -> Option<Vec<Stmt>> {
         let Op::For(l) = &stmt.op else { return None };
         let is_long = !matches!(l.count, Atom::Int(count) if count <= FEW);
-        let goes_back = l.index.name == Name::new(BACKWARD_INDEX) && l.carried.iter().any(|(v, _)| is_adjoint(*v));
+        let goes_back = l.index.name == Name::new(BACKWARD_INDEX) && wanted(l).contains(&true);
         let plain = l.body.results[l.carried.len()..].iter().all(|a| a.ty() == Type::REAL);
         if !is_long || !goes_back || !plain {
             return None;
@@ -101,7 +109,7 @@ impl Windows {
         let is_full = b.scalar(Prim::Less, &[size, rest]);
         let steps = b.select(is_full, size, rest);
         let state: Vec<Var> = carried.iter().map(|(v, _)| *v).collect();
-        let starts = self.without_least(&mut b, &l.carried, &state, is_few);
+        let starts = self.without_least(&mut b, l, &state, is_few);
         let mut renaming = Renaming::default();
         let inner = l.carried.iter().map(|(v, _)| renaming.renew(*v)).zip(starts).collect();
         b.push();
@@ -121,20 +129,20 @@ impl Windows {
         Some(b.pop(Vec::new()).stmts)
     }
 
-    /// The state with zero for adjoints that are too small, unless there are few steps; those in vectors of the same length in one loop. `known`: the state as it
-    /// was called before.
-    fn without_least(&self, b: &mut Builder, known: &[(Var, Atom)], state: &[Var], is_few: Atom) -> Vec<Atom> {
+    /// The state with zero for adjoints that are too small, unless there are few steps; those in arrays of the same lengths in one loop. `l`: the
+    /// loop as it was before.
+    fn without_least(&self, b: &mut Builder, l: &For, state: &[Var], is_few: Atom) -> Vec<Atom> {
         let mut values: Vec<Atom> = state.iter().map(|v| (*v).into()).collect();
         let mut arrays: Vec<(Vec<Length>, Vec<usize>)> = Vec::new();
         let mut least = None;
-        for (at, var) in state.iter().enumerate().filter(|(_, v)| is_adjoint(**v)) {
-            if !var.ty.is_array() {
+        for (at, _) in wanted(l).into_iter().enumerate().filter(|(_, wanted)| *wanted) {
+            if !state[at].ty.is_array() {
                 let least =
                     *least.get_or_insert_with(|| b.select(is_few, Atom::Real(0.0), Atom::Real(f64::MIN_POSITIVE)));
                 values[at] = not_less(b, &[values[at]], least)[0];
                 continue;
             }
-            let lengths = self.lengths.of_array(known[at].0.into());
+            let lengths = self.lengths.of_array(l.carried[at].0.into());
             match arrays.iter_mut().find(|(same, _)| *same == lengths) {
                 Some((_, places)) => places.push(at),
                 None => arrays.push((lengths, vec![at])),
