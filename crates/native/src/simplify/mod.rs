@@ -37,6 +37,7 @@ pub use strips::{one_by_one, WIDEST};
 
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
+use rustc_hash::FxHashSet;
 
 /// Simplifies a function of a module.
 pub fn function(module: &mut Module, id: FunctionId) {
@@ -56,6 +57,9 @@ pub fn module(module: &mut Module) {
 
 /// The same for loops that keep so much.
 pub fn module_within(module: &mut Module, room: &Room) {
+    let mut called = Vec::new();
+    module.functions.iter().for_each(|function| walk::callees(&function.body, &mut called));
+    let called: FxHashSet<FunctionId> = called.into_iter().collect();
     for id in 0..module.functions.len() {
         function(module, FunctionId(id));
         if !has_loops(&module.functions[id].body) {
@@ -101,7 +105,10 @@ pub fn module_within(module: &mut Module, room: &Room) {
             dead::run(&mut body, module);
             module.functions[id].body = body;
         }
-        underflow::run(&mut module.functions[id].body);
+        // What is called may be called often.
+        if !called.contains(&FunctionId(id)) {
+            underflow::run(&mut module.functions[id].body);
+        }
     }
     crate::tape::run(module);
 }

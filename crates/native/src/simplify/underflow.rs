@@ -83,7 +83,9 @@ impl Windows {
         let is_long = !matches!(l.count, Atom::Int(count) if count <= FEW);
         let goes_back = l.index.name == Name::new(BACKWARD_INDEX) && wanted(l).contains(&true);
         let plain = l.body.results[l.carried.len()..].iter().all(|a| a.ty() == Type::REAL);
-        if !is_long || !goes_back || !plain {
+        // With traces of calls inside, a step takes its time anyway.
+        let traced = l.carried.iter().any(|(v, _)| v.ty.shape().is_some());
+        if !is_long || !goes_back || !plain || traced {
             return None;
         }
         let mut b = Builder::new();
