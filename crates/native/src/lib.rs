@@ -48,6 +48,7 @@ mod recursion;
 pub mod refusal;
 pub mod run;
 pub mod simplify;
+mod sole;
 pub mod steady;
 mod steps;
 mod straight;

@@ -173,7 +173,7 @@ impl Sweep<'_> {
             }
             Op::For(mut l) => {
                 changed = Changed::find(&l.carried, &l.body, 0);
-                changed.iter().for_each(|changed| changed.read_old(&mut l.body));
+                changed.iter_mut().for_each(|changed| changed.read_old(&mut l.body));
                 before = Some((carry_trace(&mut l.carried, &mut binds, trace, nil), l.count));
                 // The backward sweep counts, too, so that the index need not be kept.
                 let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
@@ -183,7 +183,7 @@ impl Sweep<'_> {
             }
             Op::While(mut l) => {
                 changed = Changed::find(&l.carried, &l.body, 1);
-                changed.iter().for_each(|changed| changed.read_old(&mut l.body));
+                changed.iter_mut().for_each(|changed| changed.read_old(&mut l.body));
                 let iteration = carry_trace(&mut l.carried, &mut binds, trace, nil);
                 let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
                 let mut body = sweep(self, l.body, &params);
@@ -290,6 +290,7 @@ impl Sweep<'_> {
     fn with_trace(&mut self, trace: Var, cell: Atom, shape: ShapeId, emitted: &Emitted, mut backward: Block) -> Block {
         // Its own traces are known by variables that are about to be renewed.
         keep_traces(&mut backward.stmts, &self.traces);
+        crate::simplify::undo_nothing(&mut backward);
         crate::simplify::dead_code(&mut backward, self.module);
         let free = free_vars(&backward).into_iter().filter(|v| emitted.bound.contains(v)).collect();
         let (vars, again) = emitted.cheapest(free);
@@ -444,6 +445,7 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
 
     let emitted = Emitted::new(&forward, &params, false, &given_here);
     let mut backward = Block { stmts: backward, results: numbers };
+    crate::simplify::undo_nothing(&mut backward);
     crate::simplify::dead_code(&mut backward, module);
     let free = free_vars(&backward).into_iter().filter(|v| emitted.bound.contains(v)).collect();
     let (vars, again) = emitted.cheapest(free);

@@ -44,17 +44,8 @@ impl Changed {
     }
 
     /// Makes the body of the forward sweep read what it overwrites.
-    pub(super) fn read_old(&self, body: &mut Block) {
-        for change in &self.changes {
-            let Some(at) = body.stmts.iter().position(|s| s.binds.contains(&change.after)) else { continue };
-            match (&body.stmts[at].op, &change.places[..]) {
-                (Op::Set { .. }, [place]) => {
-                    let new = read(body.stmts[at].span, change.before, &place.index, place.old);
-                    body.stmts.splice(at..at, new);
-                }
-                _ => give_places(&mut body.stmts[at], change),
-            }
-        }
+    pub(super) fn read_old(&mut self, body: &mut Block) {
+        self.changes.iter_mut().for_each(|change| change.read_old(body));
     }
 
     /// The arrays before each change and after the last, in the backward sweep, which begins with what the iteration handed on.
@@ -86,6 +77,18 @@ impl Change {
         Change { before, after, places: depths.iter().map(place).collect() }
     }
 
+    /// Makes the block of the change read what it overwrites.
+    fn read_old(&mut self, block: &mut Block) {
+        let Some(at) = block.stmts.iter().position(|s| s.binds.contains(&self.after)) else { return };
+        match (&block.stmts[at].op, &self.places[..]) {
+            (Op::Set { .. }, [place]) => {
+                let new = read(block.stmts[at].span, self.before, &place.index, place.old);
+                block.stmts.splice(at..at, new);
+            }
+            _ => give_places(block, at, self),
+        }
+    }
+
     /// The array before the change, given the array after it and how to have what the forward sweep knew.
     pub(super) fn undo(&self, b: &mut Builder, after: Var, mut known: impl FnMut(&mut Builder, Atom) -> Atom) -> Var {
         self.places.iter().rev().fold(after, |after, place| {
@@ -105,29 +108,64 @@ impl Change {
     }
 }
 
-/// Makes a branch give the places that it overwrites.
-fn give_places(branch: &mut Stmt, change: &Change) {
-    let Some(at) = branch.binds.iter().position(|v| *v == change.after) else { return };
-    for side in branch.op.blocks_mut() {
-        let result = side.results[at];
-        let given = with_stack(|| places_of_side(side, result, &change.places));
-        let missing = change.places[given.len()..].iter().map(|place| nothing(branch.span, change.before, place, side));
-        let missing: Vec<_> = missing.collect();
-        for (happened, index, old) in given.into_iter().chain(missing) {
-            side.results.push(happened);
-            side.results.extend(index);
-            side.results.push(old);
+/// Makes a branch give the places that it overwrites, where its sides do not agree.
+fn give_places(block: &mut Block, at: usize, change: &mut Change) {
+    let (before, rest) = block.stmts.split_at_mut(at);
+    let Some(Stmt { binds, op: Op::If { cond, then, otherwise, .. }, span }) = rest.first_mut() else { return };
+    let Some(result) = binds.iter().position(|v| *v == change.after) else { return };
+    let give = |side: &mut Block| {
+        let result = side.results[result];
+        let mut given = with_stack(|| places_of_side(side, result, &change.places));
+        let missing = &change.places[given.len()..];
+        given.extend(missing.iter().map(|place| nothing(*span, change.before, place, side)));
+        given
+    };
+    let sides = give(then).into_iter().zip(give(otherwise));
+    let equal = if_equal(before, *cond);
+    let inner = [bound(then), bound(otherwise)].concat();
+    let mut agree = |bind: Var, on_then: Atom, on_otherwise: Atom| {
+        let same = on_then == on_otherwise
+            || equal.is_some_and(|[x, y]| [[x, y], [y, x]].contains(&[on_then, on_otherwise]));
+        if same && on_otherwise.var().is_none_or(|v| !inner.contains(&v)) {
+            return on_otherwise;
         }
-    }
-    for place in &change.places {
-        branch.binds.extend(place.happened);
-        branch.binds.extend(place.index.iter().filter_map(|a| a.var()));
-        branch.binds.push(place.old);
+        binds.push(bind);
+        then.results.push(on_then);
+        otherwise.results.push(on_otherwise);
+        bind.into()
+    };
+    for (place, (on_then, on_otherwise)) in change.places.iter_mut().zip(sides) {
+        let happened = place.happened.map(|v| agree(v, on_then.happened, on_otherwise.happened));
+        place.happened = happened.and_then(|a| a.var());
+        for (at, index) in place.index.iter_mut().enumerate() {
+            if let Atom::Var(v) = *index {
+                *index = agree(v, on_then.index[at], on_otherwise.index[at]);
+            }
+        }
+        agree(place.old, on_then.old, on_otherwise.old);
     }
 }
 
+/// The integers that are equal if a condition holds.
+fn if_equal(before: &[Stmt], cond: Atom) -> Option<[Atom; 2]> {
+    let made = before.iter().find(|s| s.binds.first().is_some_and(|v| cond == (*v).into()))?;
+    match &made.op {
+        Op::Scalar { prim: Prim::Equal, args } if args.iter().all(|a| a.ty() == Type::INT) => args[..].try_into().ok(),
+        _ => None,
+    }
+}
+
+/// The variables that a block binds, but for those of blocks inside.
+fn bound(block: &Block) -> Vec<Var> {
+    block.stmts.iter().flat_map(|s| s.binds.iter().copied()).collect()
+}
+
 /// Whether a place is overwritten, where, and what was there.
-type Given = (Atom, Vec<Atom>, Atom);
+struct Given {
+    happened: Atom,
+    index: Vec<Atom>,
+    old: Atom,
+}
 
 /// The places that one side of a branch overwrites of the array that it gives, or those around them that the branch gives.
 fn places_of_side(side: &mut Block, result: Atom, wanted: &[Place]) -> Vec<Given> {
@@ -137,18 +175,11 @@ fn places_of_side(side: &mut Block, result: Atom, wanted: &[Place]) -> Vec<Given
         place.old = wanted.old.refresh();
     }
     let mut given = Vec::new();
-    for change in changes.into_iter().rev() {
-        let Some(at) = side.stmts.iter().position(|s| s.binds.contains(&change.after)) else { continue };
-        match side.stmts[at].op {
-            Op::Set { .. } => {
-                let new = read(side.stmts[at].span, change.before, &change.places[0].index, change.places[0].old);
-                side.stmts.splice(at..at, new);
-            }
-            _ => give_places(&mut side.stmts[at], &change),
-        }
+    for mut change in changes.into_iter().rev() {
+        change.read_old(side);
         given.extend(change.places.into_iter().rev().map(|place| {
             let happened = place.happened.map_or(Atom::Bool(true), Atom::Var);
-            (happened, place.index, place.old.into())
+            Given { happened, index: place.index, old: place.old.into() }
         }));
     }
     given.reverse();
@@ -164,7 +195,7 @@ fn nothing(span: gradus_source::Span, before: Var, place: &Place, side: &mut Blo
     let old = b.fill(dims, Builder::zero(place.old.ty.scalar));
     // Before the array is changed, which would otherwise have to be copied.
     side.stmts.splice(0..0, b.pop(Vec::new()).stmts);
-    (Atom::Bool(false), vec![Atom::Int(0); depth], old)
+    Given { happened: Atom::Bool(false), index: vec![Atom::Int(0); depth], old }
 }
 
 /// Reads what is about to be overwritten.
@@ -231,18 +262,20 @@ pub(super) struct Overwritten {
     known: FxHashMap<Var, Known>,
 }
 
-#[derive(Clone, Copy)]
 enum Known {
-    /// The number of the iteration and so many more.
-    Ahead(i64),
+    /// It follows from the number of the iteration, which takes the place of the variable.
+    Computed(Var, Vec<Stmt>),
     /// Over all iterations.
     Kept(Atom),
 }
 
+/// What follows from the number of an iteration in more steps than these is kept.
+const STEPS: usize = 4;
+
 impl Overwritten {
     /// Makes a loop with this state collect what changes overwrite, and where.
     pub(super) fn collect(
-        changed: Changed,
+        mut changed: Changed,
         carried: &[(Var, Atom)],
         index: Option<Var>,
         binds: &mut Vec<Var>,
@@ -255,8 +288,9 @@ impl Overwritten {
             p.index.iter().filter_map(|a| a.var()).chain([p.old]).chain(p.happened).collect()
         };
         for var in changes.iter().flat_map(|change| &change.places).flat_map(wanted) {
-            if let Some(by) = ahead(var, index, body) {
-                known.insert(var, Known::Ahead(by));
+            let computed = index.and_then(|index| Some((index, steps_to(var, index, carried, body)?)));
+            if let Some((index, steps)) = computed {
+                known.insert(var, Known::Computed(index, steps));
             } else if carried.iter().any(|(state, _)| *state == var)
                 || body.stmts.iter().any(|s| s.binds.contains(&var))
             {
@@ -273,7 +307,12 @@ impl Overwritten {
     pub(super) fn undo(&self, b: &mut Builder, last: Var, i: Atom) -> Var {
         self.changes.iter().rev().fold(last, |after, change| {
             change.undo(b, after, |b, atom| match atom.var().and_then(|v| self.known.get(&v)) {
-                Some(Known::Ahead(by)) => b.scalar(Prim::AddInt, &[i, Atom::Int(*by)]),
+                Some(Known::Computed(index, steps)) => {
+                    let mut here = Renaming::default();
+                    here.map.insert(*index, i);
+                    steps.iter().for_each(|step| b.stmt(here.stmt(step)));
+                    here.atom(atom)
+                }
                 Some(Known::Kept(all)) => b.get(*all, vec![i]),
                 // The same in all iterations.
                 None => atom,
@@ -282,22 +321,21 @@ impl Overwritten {
     }
 }
 
-/// How far an integer is ahead of the index of the loop.
-fn ahead(var: Var, index: Option<Var>, body: &Block) -> Option<i64> {
-    let index = index?;
-    if var == index {
-        return Some(0);
+/// How an integer follows from the index of a loop and what is known outside.
+fn steps_to(var: Var, index: Var, carried: &[(Var, Atom)], body: &Block) -> Option<Vec<Stmt>> {
+    let mut wanted = vec![var];
+    let mut steps = Vec::new();
+    for stmt in body.stmts.iter().rev() {
+        if !stmt.binds.iter().any(|v| wanted.contains(v)) {
+            continue;
+        }
+        let Op::Scalar { prim: Prim::AddInt | Prim::SubInt | Prim::MulInt | Prim::NegInt, args } = &stmt.op else {
+            return None;
+        };
+        wanted.extend(args.iter().filter_map(|a| a.var()));
+        steps.push(stmt.clone());
     }
-    let made = body.stmts.iter().find(|s| s.binds == [var])?;
-    match &made.op {
-        Op::Scalar { prim: Prim::AddInt, args } => match args[..] {
-            [i, Atom::Int(k)] | [Atom::Int(k), i] if i == index.into() => Some(k),
-            _ => None,
-        },
-        Op::Scalar { prim: Prim::SubInt, args } => match args[..] {
-            [i, Atom::Int(k)] if i == index.into() => k.checked_neg(),
-            _ => None,
-        },
-        _ => None,
-    }
+    steps.reverse();
+    let varies = carried.iter().any(|(state, _)| wanted.contains(state));
+    (wanted.contains(&index) && !varies && steps.len() <= STEPS).then_some(steps)
 }

@@ -49,6 +49,18 @@ impl Emitter<'_> {
         }
     }
 
+    /// An array that the operation takes over to change it.
+    pub(super) fn own(&mut self, array: Atom, ownership: &mut Ownership, span: Span) -> String {
+        let text = self.atom(array);
+        match array.var() {
+            Some(var) if !ownership.hands_on(var) => self.hold(&text, var.ty),
+            Some(var) if self.sole.contains(var) => return text,
+            _ => {}
+        }
+        let (ty, place) = (self.ty(array.ty()), self.place(span));
+        format!("{ty}_own(self, {text}, {place})")
+    }
+
     /// An operand that the operation takes over: handed on if this is its last use, held once more otherwise.
     pub(super) fn take(&mut self, atom: Atom, ownership: &mut Ownership) -> String {
         let text = self.atom(atom);
@@ -142,11 +154,9 @@ impl Emitter<'_> {
                 }
             }
             (Op::Set { array, index, value }, [y]) => {
-                let taken = self.take((*array).into(), ownership);
-                let ty = self.ty(array.ty);
-                let target = self.name(*y);
-                let place = self.place(stmt.span);
-                self.line(&format!("{ty} {target} = {ty}_own(self, {taken}, {place});"));
+                let owned = self.own((*array).into(), ownership, stmt.span);
+                let (ty, target) = (self.ty(array.ty), self.name(*y));
+                self.line(&format!("{ty} {target} = {owned};"));
                 self.store(&target, array.ty, index, *value, "=");
             }
             (Op::Fill { dims, value }, [y]) => {
@@ -200,11 +210,11 @@ impl Emitter<'_> {
             (Op::While(l), binds) => self.while_loop(l, binds, ownership, stmt.span),
             (Op::Call { function, args }, binds) => self.call(*function, args, binds),
             (Op::Open { init }, [acc]) => {
-                let taken = self.take(*init, ownership);
-                let ty = self.ty(acc.ty);
-                let name = self.name(*acc);
-                let place = self.place(stmt.span);
-                let value = if acc.ty.is_array() { format!("{ty}_own(self, {taken}, {place})") } else { taken };
+                let value = match acc.ty.is_array() {
+                    true => self.own(*init, ownership, stmt.span),
+                    false => self.take(*init, ownership),
+                };
+                let (ty, name) = (self.ty(acc.ty), self.name(*acc));
                 self.line(&format!("{ty} {name} = {value};"));
             }
             (Op::Add { acc, index, value }, []) => {

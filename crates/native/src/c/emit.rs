@@ -5,6 +5,7 @@ use crate::cores::Plan;
 use crate::flow::*;
 use crate::place::Places;
 use crate::recursion;
+use crate::sole::Sole;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -29,6 +30,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
         so_far: FxHashSet::default(),
         rows: FxHashMap::default(),
         in_place: FxHashMap::default(),
+        sole: Sole::of(module),
         in_lanes: false,
         bits: FxHashMap::default(),
         text: String::new(),
@@ -126,6 +128,7 @@ pub(super) struct Emitter<'a> {
     pub(super) uses_products: bool,
     /// The largest or smallest numbers so far, in loops that look for them.
     pub(super) so_far: FxHashSet<Var>,
+    pub(super) sole: Sole,
     /// Whether what is written now is the body of a loop that runs in vector lanes.
     pub(super) in_lanes: bool,
     /// Integers that are known to be small: how many bits they have at most. Sums of them do not overflow; where a C compiler knows this of places in

@@ -35,10 +35,19 @@ pub(super) const SIMPLE: usize = 16;
 
 impl Emitter<'_> {
     /// The state variables, initialised; the names of the variables that hold the state between iterations.
-    fn state(&mut self, carried: &[(Var, Atom)], binds: &[Var], ownership: &mut Ownership) -> Vec<String> {
+    fn state(
+        &mut self,
+        carried: &[(Var, Atom)],
+        binds: &[Var],
+        ownership: &mut Ownership,
+        span: Span,
+    ) -> Vec<String> {
         let mut names = Vec::new();
-        for ((_, init), bind) in carried.iter().zip(binds) {
-            let init = self.take(*init, ownership);
+        for ((state, init), bind) in carried.iter().zip(binds) {
+            let init = match self.sole.contains(*state) {
+                true => self.own(*init, ownership, span),
+                false => self.take(*init, ownership),
+            };
             let (ty, name) = (self.ty(bind.ty), self.name(*bind));
             self.line(&format!("{ty} {name} = {init};"));
             names.push(name);
@@ -67,7 +76,7 @@ impl Emitter<'_> {
     pub(super) fn for_loop(&mut self, l: &For, binds: &[Var], ownership: &mut Ownership, span: Span) {
         let (state_binds, arrays) = binds.split_at(l.carried.len());
         let count = self.atom(l.count);
-        let state = self.state(&l.carried, state_binds, ownership);
+        let state = self.state(&l.carried, state_binds, ownership, span);
         let (spread, rows) = spread_rows(l);
         for (array, row) in arrays.iter().zip(&rows) {
             let (ty, name) = (self.ty(array.ty), self.name(*array));
@@ -401,7 +410,7 @@ impl Emitter<'_> {
 
     pub(super) fn while_loop(&mut self, l: &While, binds: &[Var], ownership: &mut Ownership, span: Span) {
         let (state_binds, arrays) = binds.split_at(l.carried.len());
-        let state = self.state(&l.carried, state_binds, ownership);
+        let state = self.state(&l.carried, state_binds, ownership, span);
         for array in arrays {
             let (ty, name) = (self.ty(array.ty), self.name(*array));
             self.line(&format!("{ty} {name};"));

@@ -1,6 +1,6 @@
 //! Array memory: making, holding, letting go, addresses.
 
-use super::emit::{args, machine_type, plain, width, Array, Emitter};
+use super::emit::{args, machine_type, plain, width, Array, Emitter, Held};
 use crate::flow::*;
 use crate::ownership::Ownership;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -126,8 +126,20 @@ impl Emitter<'_, '_, '_> {
         self.b.seal_block(on);
     }
 
+    /// An array that the operation takes over to change it.
+    pub(super) fn own(&mut self, array: Atom, ownership: &mut Ownership, span: Span) -> Array {
+        let parts = self.parts(array);
+        let Held::Array(held) = Held::of(array.ty(), &parts) else { gradus_source::bug!("a change of no array") };
+        match array.var() {
+            Some(var) if !ownership.hands_on(var) => self.hold_parts(var.ty, &parts),
+            Some(var) if self.linker.sole.contains(var) => return held,
+            _ => {}
+        }
+        self.itself_or_copy(held, span)
+    }
+
     /// The same array, which may now be changed: itself if nobody else holds it. Takes the array over.
-    pub(super) fn own(&mut self, array: Array, span: Span) -> Array {
+    fn itself_or_copy(&mut self, array: Array, span: Span) -> Array {
         let (counted, shared) = (self.b.create_block(), self.b.create_block());
         let (on, owned) = self.block_with(&[types::I64, types::I64]);
         self.b.set_cold_block(shared);

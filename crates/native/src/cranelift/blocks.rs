@@ -102,10 +102,8 @@ impl Emitter<'_, '_, '_> {
                 }
             }
             (Op::Set { array, index, value }, [y]) => {
-                let parts = self.take((*array).into(), ownership);
-                let Held::Array(array) = Held::of(y.ty, &parts) else { gradus_source::bug!("a set of no array") };
                 let index = self.numbers(index);
-                let array = self.own(array, span);
+                let array = self.own((*array).into(), ownership, span);
                 self.store(&array, &index, *value);
                 self.bind_array(*y, array);
             }
@@ -173,9 +171,7 @@ impl Emitter<'_, '_, '_> {
 
     fn open(&mut self, init: Atom, acc: Var, ownership: &mut Ownership, span: Span) {
         if acc.ty.is_array() {
-            let parts = self.take(init, ownership);
-            let Held::Array(array) = Held::of(acc.ty, &parts) else { gradus_source::bug!("no array to open") };
-            let array = self.own(array, span);
+            let array = self.own(init, ownership, span);
             return self.bind_array(acc, array);
         }
         let value = self.take(init, ownership)[0];

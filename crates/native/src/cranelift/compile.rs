@@ -8,6 +8,7 @@ use crate::cores::Plan;
 use crate::flow::{FunctionId, Module};
 use crate::recursion;
 use crate::run::Code;
+use crate::sole::Sole;
 use cranelift_codegen::ir::{types, AbiParam, Function, Signature, UserFuncName, Value};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilder;
@@ -127,6 +128,7 @@ fn write<'a>(
         jit: new_module()?,
         module,
         plan,
+        sole: Sole::of(module),
         bodies: Vec::new(),
         shared: FxHashMap::default(),
         written: Vec::new(),

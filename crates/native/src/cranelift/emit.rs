@@ -7,6 +7,7 @@ use super::pieces::{Cut, Insides};
 use crate::cores::Plan;
 use crate::flow::*;
 use crate::place::Places;
+use crate::sole::Sole;
 use cranelift_codegen::ir::{
     self, types, AbiParam, BlockArg, FuncRef, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind, Value,
 };
@@ -102,6 +103,7 @@ pub(super) struct Linker<'a> {
     pub(super) jit: JITModule,
     pub(super) module: &'a Module,
     pub(super) plan: &'a Plan,
+    pub(super) sole: Sole,
     /// The functions that run chunks of loops and are still to be written.
     pub(super) bodies: Vec<Body>,
     /// Those that may run several loops, by what they do.

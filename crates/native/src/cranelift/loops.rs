@@ -33,8 +33,15 @@ fn has_functions(block: &Block) -> bool {
 
 impl Emitter<'_, '_, '_> {
     /// The machine values of a loop's first state, taken over.
-    fn first_state(&mut self, carried: &[(Var, Atom)], ownership: &mut Ownership) -> Vec<Value> {
-        carried.iter().flat_map(|(_, init)| self.take(*init, ownership)).collect()
+    fn first_state(&mut self, carried: &[(Var, Atom)], ownership: &mut Ownership, span: Span) -> Vec<Value> {
+        let mut values = Vec::new();
+        for (state, init) in carried {
+            values.extend(match self.linker.sole.contains(*state) {
+                true => self.own(*init, ownership, span).parts(),
+                false => self.take(*init, ownership),
+            });
+        }
+        values
     }
 
     fn zeros(&mut self, count: usize) -> Vec<Value> {
@@ -55,7 +62,7 @@ impl Emitter<'_, '_, '_> {
         let count = self.number(l.count);
         // Arrays of numbers are there before the loop; those of rows when the first row has decided their shape.
         let mut flat: Vec<Option<Array>> = Vec::new();
-        let mut state = self.first_state(&l.carried, ownership);
+        let mut state = self.first_state(&l.carried, ownership, span);
         let own = state.len();
         // Phases read again what they need, when others have left what they collect.
         let places = match has_functions(&l.body) {
@@ -351,7 +358,7 @@ impl Emitter<'_, '_, '_> {
     pub(super) fn while_loop(&mut self, l: &While, binds: &[Var], ownership: &mut Ownership, span: Span) {
         let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
         let arrays = &binds[carried.len()..];
-        let mut state = self.first_state(&l.carried, ownership);
+        let mut state = self.first_state(&l.carried, ownership, span);
         let mut state_types = Self::types_of(&carried);
         let own = state_types.len();
         // The number of iterations so far; then for each collected array its data, block, and the dimensions of a row.

@@ -3,6 +3,7 @@
 
 mod accumulators;
 mod apart;
+mod as_it_was;
 mod at_once;
 mod branches;
 mod collect;
@@ -129,6 +130,7 @@ pub fn block(block: &mut Block, module: &Module) {
         sums::from_state(block);
         hoist::run(block);
         lengths::run(block);
+        as_it_was::run(block);
         dead::run(block, module);
         branches::run(block);
         sums::to_one_place(block);
@@ -181,6 +183,11 @@ pub fn known(block: &mut Block) {
 /// Works out of a loop what is known if so many of its first and so many of its last iterations are left out; `only`: of the rest, all but the last.
 pub fn between(l: &mut For, first: i64, last: i64, only: bool) {
     forward::between(l, first, last, only);
+}
+
+/// Lets loops read arrays as they were, where they change them for nobody.
+pub fn undo_nothing(block: &mut Block) {
+    as_it_was::run(block);
 }
 
 /// Takes out of a block what nobody looks at.

@@ -44,11 +44,11 @@ const DEPTH: usize = 3;
 const TRIED: usize = 32;
 
 impl Linear {
-    fn of(var: Var) -> Linear {
+    pub(super) fn of(var: Var) -> Linear {
         Linear { terms: vec![(var, 1)], constant: 0 }
     }
 
-    fn constant(constant: i64) -> Linear {
+    pub(super) fn constant(constant: i64) -> Linear {
         Linear { terms: Vec::new(), constant }
     }
 
@@ -56,8 +56,27 @@ impl Linear {
         self.terms.is_empty()
     }
 
+    /// The number that this form is, if it is the same for all values of the variables.
+    pub(super) fn as_constant(&self) -> Option<i64> {
+        self.is_constant().then_some(self.constant)
+    }
+
+    /// Of which multiple of a variable this is the sum, and of what else.
+    pub(super) fn without(mut self, var: Var) -> (i64, Linear) {
+        (self.take(var), self)
+    }
+
+    pub(super) fn mentions(&self, var: Var) -> bool {
+        self.terms.iter().any(|(v, _)| *v == var)
+    }
+
+    /// Whether sums of a few such forms do not overflow.
+    pub(super) fn is_small(&self) -> bool {
+        self.constant.abs() <= CONSTANT && self.terms.iter().all(|(_, factor)| factor.abs() <= FACTOR)
+    }
+
     /// With a multiple of another form added. Forms have small coefficients, as their makers see to; sums of them saturate far from what counts.
-    fn plus(mut self, factor: i64, other: &Linear) -> Linear {
+    pub(super) fn plus(mut self, factor: i64, other: &Linear) -> Linear {
         for (var, coefficient) in &other.terms {
             let more = factor.saturating_mul(*coefficient);
             match self.terms.iter_mut().find(|(v, _)| v == var) {
