@@ -47,6 +47,13 @@ impl Emitter<'_, '_, '_> {
         if divisor == 1 {
             return x;
         }
+        if let (true, bits) = (divisor > 0 && divisor.count_ones() == 1, i64::from(divisor.trailing_zeros())) {
+            // Shifted to the right, a negative number is rounded down unless as much as can be lost is added first.
+            let sign = self.b.ins().sshr_imm_s(x, 63);
+            let lost = self.b.ins().ushr_imm_s(sign, 64 - bits);
+            let x = self.b.ins().iadd(x, lost);
+            return self.b.ins().sshr_imm_s(x, bits);
+        }
         let reciprocal = Reciprocal::of(divisor);
         let factor = self.b.ins().iconst(cranelift_codegen::ir::types::I64, reciprocal.factor);
         let upper = self.b.ins().smulhi(x, factor);
