@@ -4,6 +4,8 @@ use crate::flow::*;
 
 /// Iterations between looks at the limits.
 pub const CHUNK: i64 = 1 << 16;
+/// The same for a loop that ends by a condition, whose body may be short.
+pub const WINDOW: i64 = 1 << 10;
 /// A loop of at most so many iterations is as good as straight-line code.
 pub const FEW: i64 = 64;
 /// A bounded loop counts its steps only if it has more.

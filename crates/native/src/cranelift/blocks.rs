@@ -249,7 +249,8 @@ impl Emitter<'_, '_, '_> {
     /// `handed`: the arrays that both sides take over.
     fn branch(&mut self, cond: Atom, [then, otherwise]: [&Block; 2], handed: &[Var], binds: &[Var]) {
         let cond = self.number(cond);
-        if is_short(then) && is_short(otherwise) && binds.iter().all(|v| !v.ty.is_counted()) {
+        let ends_loop = binds.iter().any(|v| self.ends.contains(v));
+        if is_short(then) && is_short(otherwise) && !ends_loop && binds.iter().all(|v| !v.ty.is_counted()) {
             // What comes of a condition that nobody can foresee is dearer than both sides.
             let [yes, no] = [then, otherwise].map(|side| self.block(side, &[]).concat());
             let values: Vec<Value> =

@@ -204,6 +204,7 @@ impl Linker<'_> {
             thread: params[0],
             fail,
             shared_sums: FxHashSet::default(),
+            ends: FxHashSet::default(),
             insides: Insides::default(),
             frame: None,
             recursive: false,

@@ -163,6 +163,8 @@ pub(super) struct Emitter<'a, 'b, 'c> {
     pub(super) fail: ir::Block,
     /// Accumulators of one number that are handed to calls.
     pub(super) shared_sums: FxHashSet<Var>,
+    /// Whether loops go on. That they do can be foreseen, and their next state should not wait for it.
+    pub(super) ends: FxHashSet<Var>,
     pub(super) insides: Insides,
     /// Of a piece: where variables wait.
     pub(super) frame: Option<(Rc<Cut>, Value)>,

@@ -8,7 +8,7 @@ use crate::flow::*;
 use crate::in_place;
 use crate::ownership::Ownership;
 use crate::peel;
-use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
+use crate::steps::{is_bounded, CHUNK, FEW, LARGE, WINDOW};
 use crate::straight;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, InstBuilder, Value};
@@ -369,13 +369,13 @@ impl Emitter<'_, '_, '_> {
         let (body, values) = self.block_with(&state_types);
         let (exit, ends) = self.block_with(&state_types);
         self.go_on(body, &args(&state));
-        let one = self.b.ins().iconst(types::I64, 1);
-        self.charge(one, span);
+        let done = values[own];
+        self.charge_window(done, span);
         self.bind_all(&carried, &values[..own]);
+        self.ends.extend(l.body.results[0].var());
         let results = self.block(&l.body, &carried);
         let go = results[0][0];
         let mut next: Vec<Value> = results[1..1 + carried.len()].concat();
-        let done = values[own];
         next.push(self.b.ins().iadd_imm_s(done, 1));
         let mut collected = &values[own + 1..];
         for (array, row) in arrays.iter().zip(&results[1 + carried.len()..]) {
@@ -389,6 +389,8 @@ impl Emitter<'_, '_, '_> {
         self.b.seal_block(exit);
         self.bind_all(&binds[..carried.len()], &ends[..own]);
         let count = ends[own];
+        let rest = self.b.ins().band_imm_s(count, WINDOW - 1);
+        self.charge(rest, span);
         let mut collected = &ends[own + 1..];
         for array in arrays {
             let (own, others) = collected.split_at(parts(array));
@@ -397,6 +399,21 @@ impl Emitter<'_, '_, '_> {
             let held = Array { data: own[0], block: own[1], dims, scalar: array.ty.scalar };
             self.held.insert(*array, Held::Array(held));
         }
+    }
+
+    /// Counts the steps of a loop that ends by a condition, at the last iteration of each window.
+    fn charge_window(&mut self, done: Value, span: Span) {
+        let (full, on) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(full);
+        let within = self.b.ins().band_imm_s(done, WINDOW - 1);
+        let last = self.b.ins().icmp_imm_s(IntCC::Equal, within, WINDOW - 1);
+        self.b.ins().brif(last, full, &[], on, &[]);
+        self.b.switch_to_block(full);
+        self.b.seal_block(full);
+        let window = self.b.ins().iconst(types::I64, WINDOW);
+        self.charge(window, span);
+        self.go_on(on, &[]);
+        self.b.seal_block(on);
     }
 
     /// Adds a number or a row to the end of a growing array; gives its new data, block and row dimensions.
