@@ -9,6 +9,7 @@ mod branches;
 mod collect;
 mod copies;
 mod dead;
+mod decided;
 mod ends;
 mod failures;
 mod forward;
@@ -106,6 +107,7 @@ pub fn module_within(module: &mut Module, room: &Room) {
             dead::run(&mut body, module);
             module.functions[id].body = body;
         }
+        decided::run(&mut module.functions[id].body);
         // What is called may be called often.
         if !called.contains(&FunctionId(id)) {
             underflow::run(&mut module.functions[id].body);
