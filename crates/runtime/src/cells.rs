@@ -190,7 +190,7 @@ unsafe fn free_all(thread: *mut Thread, mut todo: *mut Cell) {
         while !todo.is_null() {
             let cell = todo;
             todo = (*cell).holders as *mut Cell;
-            let Header { boxes, blocks, words, .. } = (*cell).header;
+            let Header { boxes, blocks, .. } = (*cell).header;
             for at in 0..boxes as usize {
                 todo = let_go(*word(cell, at) as *mut Cell, todo);
             }
@@ -204,10 +204,20 @@ unsafe fn free_all(thread: *mut Thread, mut todo: *mut Cell) {
                     }
                 }
             }
-            if let Some(list) = memory::cells(thread).free.get_mut(words as usize) {
-                (*cell).holders = *list as i64;
-                *list = cell;
-            }
+            free_emptied(thread, cell);
+        }
+    }
+}
+
+/// A cell that nobody holds, and whose fields others have taken over or let go.
+///
+/// # Safety
+/// See [`tag`].
+pub unsafe extern "C" fn free_emptied(thread: *mut Thread, cell: *mut Cell) {
+    unsafe {
+        if let Some(list) = memory::cells(thread).free.get_mut((*cell).header.words as usize) {
+            (*cell).holders = *list as i64;
+            *list = cell;
         }
     }
 }

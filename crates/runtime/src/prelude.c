@@ -278,6 +278,14 @@ static inline gr_cell *gr_let_go(gr_cell *c, gr_cell *todo) {
   return todo;
 }
 
+/* A cell that nobody holds, and whose fields others have taken over or let go. */
+static inline void gr_free_emptied(gr_thread *self, gr_cell *c) {
+  if (c->words < GR_SMALL_CELL) {
+    c->holders = (int64_t)self->cells[c->words];
+    self->cells[c->words] = c;
+  }
+}
+
 static __attribute__((noinline)) void gr_free_cells(gr_thread *self, gr_cell *todo) {
   while (todo) {
     gr_cell *c = todo;
@@ -291,10 +299,7 @@ static __attribute__((noinline)) void gr_free_cells(gr_thread *self, gr_cell *to
         gr_free(self, b);
       }
     }
-    if (c->words < GR_SMALL_CELL) {
-      c->holders = (int64_t)self->cells[c->words];
-      self->cells[c->words] = c;
-    }
+    gr_free_emptied(self, c);
   }
 }
 

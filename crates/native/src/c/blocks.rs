@@ -208,7 +208,7 @@ impl Emitter<'_> {
             }
             (Op::For(l), binds) => self.for_loop(l, binds, ownership, stmt.span),
             (Op::While(l), binds) => self.while_loop(l, binds, ownership, stmt.span),
-            (Op::Call { function, args }, binds) => self.call(*function, args, binds),
+            (Op::Call { function, args }, binds) => self.call(*function, args, binds, ownership),
             (Op::Open { init }, [acc]) => {
                 let value = match acc.ty.is_array() {
                     true => self.own(*init, ownership, stmt.span),

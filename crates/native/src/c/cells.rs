@@ -115,13 +115,17 @@ impl Emitter<'_> {
         }
     }
 
-    /// The fields of a cell. Those of a cell that outlives the block are borrowed from it; fields that nobody uses are not even read.
+    /// The fields of a cell. Those of a cell that outlives the block are borrowed from it; fields that nobody uses are not even read. Of a cell that is not
+    /// used any more they are taken over, if nobody else holds it.
     pub(super) fn unpack(&mut self, cell: Atom, binds: &[Var], ownership: &mut Ownership) {
         let types: Vec<Type> = binds.iter().map(|v| v.ty).collect();
         let layout = CellLayout::of(&types);
         let text = self.atom(cell);
+        let emptied = cell.var().is_some_and(|v| ownership.hands_on(v));
+        let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
         for (bind, place) in binds.iter().zip(&layout.places) {
-            if ownership.is_unused(*bind) {
+            let unused = ownership.is_unused(*bind);
+            if unused && !(emptied && bind.ty.is_counted()) {
                 continue;
             }
             let (ty, name) = (self.ty(bind.ty), self.name(*bind));
@@ -136,9 +140,21 @@ impl Emitter<'_> {
             } else {
                 self.line(&format!("{ty} {name} = {text}->w[{at}].{};", member(bind.ty.scalar)));
             }
-            if bind.ty.is_counted() && ownership.holds(*bind) {
-                self.hold(&name, bind.ty);
+            match bind.ty.is_counted() {
+                true if unused => unwanted.push((name, bind.ty)),
+                true if emptied => wanted.push((name, bind.ty)),
+                true if ownership.holds(*bind) => self.hold(&name, bind.ty),
+                _ => {}
             }
+        }
+        if emptied {
+            self.line(&format!("if ({text}->holders == 1) {{"));
+            unwanted.iter().for_each(|(field, ty)| self.drop(field, *ty));
+            self.line(&format!("gr_free_emptied(self, {text});"));
+            self.line("} else {");
+            wanted.iter().for_each(|(field, ty)| self.hold(field, *ty));
+            self.line(&format!("{text}->holders--;"));
+            self.line("}");
         }
     }
 
@@ -147,7 +163,8 @@ impl Emitter<'_> {
         let merge = shape.and_then(|s| self.module.shape(s).merge);
         let Some(merge) = merge else { gradus_source::bug!("boxes are added that have no sum") };
         let function = self.function_name(merge);
-        self.line(&format!("gr_put(self, &{place}, {function}(self, {place}, {value}));"));
+        self.line(&format!("{{ gr_cell **to = &{place}, *old = *to;"));
+        self.line(&format!("  *to = GR_NIL, *to = {function}(self, old, {value}); }}"));
     }
 }
 

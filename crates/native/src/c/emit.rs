@@ -3,6 +3,7 @@
 use super::scalars;
 use crate::cores::Plan;
 use crate::flow::*;
+use crate::ownership::Ownership;
 use crate::place::Places;
 use crate::recursion;
 use crate::sole::Sole;
@@ -263,7 +264,7 @@ impl Emitter<'_> {
             self.line(&format!("{ty} result;"));
             *target = "result".to_string();
         }
-        self.block(&function.body, &[], &targets);
+        self.block(&function.body, self.module.taken_over(id), &targets);
         if !targets.is_empty() {
             self.line("return result;");
         }
@@ -271,10 +272,11 @@ impl Emitter<'_> {
         self.line("}");
     }
 
-    pub(super) fn call(&mut self, id: FunctionId, args: &[Atom], binds: &[Var]) {
+    pub(super) fn call(&mut self, id: FunctionId, args: &[Atom], binds: &[Var], ownership: &mut Ownership) {
+        let taken = self.module.taken_over(id).len();
         let mut list = vec!["self".to_string()];
-        for arg in args {
-            let text = self.atom(*arg);
+        for (at, arg) in args.iter().enumerate() {
+            let text = if at < taken { self.take(*arg, ownership) } else { self.atom(*arg) };
             let own_sum = |v: Var| v.ty.accumulator && v.ty.rank == 0 && !self.pointers.contains(&v);
             list.push(if arg.var().is_some_and(own_sum) { format!("&{text}") } else { text });
         }

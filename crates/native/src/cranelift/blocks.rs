@@ -144,7 +144,7 @@ impl Emitter<'_, '_, '_> {
             }
             (Op::For(l), binds) => self.for_loop(l, binds, ownership, span),
             (Op::While(l), binds) => self.while_loop(l, binds, ownership, span),
-            (Op::Call { function, args }, binds) => self.call(*function, args, binds),
+            (Op::Call { function, args }, binds) => self.call(*function, args, binds, ownership),
             (Op::Open { init }, [acc]) => self.open(*init, *acc, ownership, span),
             (Op::Add { acc, index, value }, []) => self.add(*acc, index, *value, span),
             (Op::Product(product), []) => self.product(product, span),
@@ -206,11 +206,7 @@ impl Emitter<'_, '_, '_> {
                 let before = self.b.use_var(variable);
                 let sum = match acc.ty.shape() {
                     None => self.b.ins().fadd(before, value),
-                    shape => {
-                        let sum = self.merged(shape, before, value);
-                        self.drop_cell(before);
-                        sum
-                    }
+                    shape => self.merged(shape, before, value),
                 };
                 return self.b.def_var(variable, sum);
             }
@@ -221,11 +217,10 @@ impl Emitter<'_, '_, '_> {
             }
             Held::Number(_) => gradus_source::bug!("{} is no accumulator", acc.name),
         };
-        let before = self.b.ins().load(machine_type(acc.ty.scalar), plain(), address, 0);
         if acc.ty.shape().is_some() {
-            let sum = self.merged(acc.ty.shape(), before, value);
-            return self.put(address, sum);
+            return self.merge_at(address, value, acc.ty.shape());
         }
+        let before = self.b.ins().load(machine_type(acc.ty.scalar), plain(), address, 0);
         let sum = self.b.ins().fadd(before, value);
         self.b.ins().store(plain(), sum, address, 0);
     }

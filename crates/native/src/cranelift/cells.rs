@@ -6,7 +6,7 @@ use crate::ownership::Ownership;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, BlockArg, InstBuilder, Value};
 use gradus_runtime::boxes::{Field, Kind as FieldKind, Shapes};
-use gradus_runtime::cells::{immediate, TAG_OFFSET, WORDS_OFFSET};
+use gradus_runtime::cells::{immediate, NIL, TAG_OFFSET, WORDS_OFFSET};
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 
@@ -129,13 +129,17 @@ impl Emitter<'_, '_, '_> {
         cell
     }
 
-    /// The fields of a cell. Those that it outlives are not held, and those that nobody uses not even read.
+    /// The fields of a cell. Those that it outlives are not held, and those that nobody uses not even read. Of a cell that is not used any more they are
+    /// taken over, if nobody else holds it.
     pub(super) fn unpack(&mut self, cell: Atom, binds: &[Var], ownership: &mut Ownership) {
         let types: Vec<Type> = binds.iter().map(|v| v.ty).collect();
         let layout = CellLayout::of(&types);
+        let emptied = cell.var().is_some_and(|v| ownership.hands_on(v));
         let cell = self.number(cell);
+        let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
         for (bind, place) in binds.iter().zip(&layout.places) {
-            if ownership.is_unused(*bind) {
+            let unused = ownership.is_unused(*bind);
+            if unused && !(emptied && bind.ty.is_counted()) {
                 continue;
             }
             let mut parts = Vec::new();
@@ -151,11 +155,37 @@ impl Emitter<'_, '_, '_> {
             } else {
                 parts.push(self.b.ins().load(machine_type(bind.ty.scalar), plain(), cell, offset(place.at)));
             }
-            if bind.ty.is_counted() && ownership.holds(*bind) {
-                self.hold_parts(bind.ty, &parts);
-            }
             self.held.insert(*bind, Held::of(bind.ty, &parts));
+            match bind.ty.is_counted() {
+                true if unused => unwanted.push((bind.ty, parts)),
+                true if emptied => wanted.push((bind.ty, parts)),
+                true if ownership.holds(*bind) => self.hold_parts(bind.ty, &parts),
+                _ => {}
+            }
         }
+        if emptied {
+            self.empty(cell, &wanted, &unwanted);
+        }
+    }
+
+    /// Lets go of a cell whose fields have been read, as far as they are wanted, to be held.
+    fn empty(&mut self, cell: Value, wanted: &[(Type, Vec<Value>)], unwanted: &[(Type, Vec<Value>)]) {
+        let [sole, shared, on] = [self.b.create_block(), self.b.create_block(), self.b.create_block()];
+        let holders = self.b.ins().load(types::I64, plain(), cell, 0);
+        let is_sole = self.b.ins().icmp_imm_s(IntCC::Equal, holders, 1);
+        self.b.ins().brif(is_sole, sole, &[], shared, &[]);
+        self.b.switch_to_block(sole);
+        self.b.seal_block(sole);
+        unwanted.iter().for_each(|(ty, parts)| self.drop_parts(*ty, parts));
+        self.runtime_effect("gradus_free_emptied_cell", &[self.thread, cell]);
+        self.b.ins().jump(on, &[]);
+        self.b.switch_to_block(shared);
+        self.b.seal_block(shared);
+        wanted.iter().for_each(|(ty, parts)| self.hold_parts(*ty, parts));
+        let holders = self.b.ins().iadd_imm_s(holders, -1);
+        self.b.ins().store(plain(), holders, cell, 0);
+        self.go_on(on, &[]);
+        self.b.seal_block(on);
     }
 
     /// Replaces the box at an address by another one, which the caller holds.
@@ -165,7 +195,16 @@ impl Emitter<'_, '_, '_> {
         self.drop_cell(old);
     }
 
-    /// The sum of two boxes of a linear shape.
+    /// Adds a box to the one at an address.
+    pub(super) fn merge_at(&mut self, address: Value, value: Value, shape: Option<ShapeId>) {
+        let old = self.b.ins().load(types::I64, plain(), address, 0);
+        let nil = self.b.ins().iconst(types::I64, NIL);
+        self.b.ins().store(plain(), nil, address, 0);
+        let sum = self.merged(shape, old, value);
+        self.b.ins().store(plain(), sum, address, 0);
+    }
+
+    /// The sum of two boxes of a linear shape, the first of which is taken over.
     pub(super) fn merged(&mut self, shape: Option<ShapeId>, a: Value, b: Value) -> Value {
         let merge = shape.and_then(|s| self.linker.module.shape(s).merge);
         let Some(merge) = merge else { gradus_source::bug!("boxes are added that have no sum") };
@@ -180,10 +219,8 @@ impl Emitter<'_, '_, '_> {
         self.counted(zero, count, false, false, &[], span, |e, index, _| {
             let step = e.b.ins().ishl_imm_s(index, 3);
             let (place, other) = (e.b.ins().iadd(to, step), e.b.ins().iadd(from, step));
-            let old = e.b.ins().load(types::I64, plain(), place, 0);
             let value = e.b.ins().load(types::I64, plain(), other, 0);
-            let sum = e.merged(ty.shape(), old, value);
-            e.put(place, sum);
+            e.merge_at(place, value, ty.shape());
             Vec::new()
         });
     }

@@ -149,7 +149,8 @@ fn write<'a>(
         let signature = linker.signature(function);
         let recursive = linker.recursive[id];
         let func = linker.functions[id];
-        linker.write(func, signature, |emitter, _| emitter.function(function, recursive));
+        let taken_over = module.taken_over(FunctionId(id));
+        linker.write(func, signature, |emitter, _| emitter.function(function, taken_over, recursive));
     }
     while let Some(mut body) = linker.bodies.pop() {
         let signature = linker.body_signature();

@@ -6,6 +6,7 @@ use super::math;
 use super::pieces::{Cut, Insides};
 use crate::cores::Plan;
 use crate::flow::*;
+use crate::ownership::Ownership;
 use crate::place::Places;
 use crate::sole::Sole;
 use cranelift_codegen::ir::{
@@ -173,7 +174,7 @@ pub(super) struct Emitter<'a, 'b, 'c> {
 }
 
 impl Emitter<'_, '_, '_> {
-    pub(super) fn function(&mut self, function: &Function, recursive: bool) {
+    pub(super) fn function(&mut self, function: &Function, taken_over: &[Var], recursive: bool) {
         let entry = self.b.current_block().unwrap_or_else(|| gradus_source::bug!("a function without a block"));
         let params: Vec<Value> = self.b.block_params(entry).to_vec();
         let mut params = params.into_iter();
@@ -194,7 +195,7 @@ impl Emitter<'_, '_, '_> {
         if recursive {
             self.start_of_recursive(function);
         }
-        let results = self.block(&function.body, &[]);
+        let results = self.block(&function.body, taken_over);
         let mut offset = 0;
         for value in results.iter().flatten() {
             self.b.ins().store(plain(), *value, room, offset);
@@ -298,9 +299,13 @@ impl Emitter<'_, '_, '_> {
         self.b.ins().stack_addr(types::I64, slot, 0)
     }
 
-    pub(super) fn call(&mut self, function: FunctionId, operands: &[Atom], binds: &[Var]) {
+    pub(super) fn call(&mut self, function: FunctionId, operands: &[Atom], binds: &[Var], ownership: &mut Ownership) {
+        let taken = self.linker.module.taken_over(function).len();
         let mut values = Vec::new();
-        for operand in operands {
+        for (at, operand) in operands.iter().enumerate() {
+            if at < taken {
+                self.take(*operand, ownership);
+            }
             match operand.var().map(|v| self.held(v)) {
                 Some(Held::SumAt(address)) => values.push(address),
                 Some(Held::Array(array)) => values.extend(array.parts()),

@@ -2,6 +2,7 @@
 
 use super::emit::{machine_type, plain, Array, Emitter, Held};
 use crate::flow::*;
+use crate::ownership::Ownership;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, InstBuilder, Value};
 use gradus_runtime::slot::{Kind, Slot};
@@ -31,7 +32,7 @@ impl Emitter<'_, '_, '_> {
             operands.push((*param).into());
         }
         let binds: Vec<Var> = function.results.iter().map(|t| Var::fresh("result", *t)).collect();
-        self.call(id, &operands, &binds);
+        self.call(id, &operands, &binds, &mut Ownership::none());
         for param in function.params.iter().filter(|v| v.ty.shape().is_some()) {
             let parts = self.parts((*param).into());
             self.drop_parts(param.ty, &parts);

@@ -90,6 +90,14 @@ impl Module {
         self.shapes.iter().any(|s| s.merge == Some(function))
     }
 
+    /// The parameters that a function takes over from its caller; others it borrows. Sums of boxes take over what is added to, to change it.
+    pub fn taken_over(&self, function: FunctionId) -> &[Var] {
+        match self.is_merge(function) {
+            true => &self.function(function).params[..1],
+            false => &[],
+        }
+    }
+
     /// Whether a function can come to call itself, for all that is known.
     ///
     /// `known`: those of which this was found. Of those that do not, all that they call is complete, and none of it calls a function that calls them.
