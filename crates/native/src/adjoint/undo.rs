@@ -124,8 +124,8 @@ fn give_places(block: &mut Block, at: usize, change: &mut Change) {
     let equal = if_equal(before, *cond);
     let inner = [bound(then), bound(otherwise)].concat();
     let mut agree = |bind: Var, on_then: Atom, on_otherwise: Atom| {
-        let same = on_then == on_otherwise
-            || equal.is_some_and(|[x, y]| [[x, y], [y, x]].contains(&[on_then, on_otherwise]));
+        let same =
+            on_then == on_otherwise || equal.is_some_and(|[x, y]| [[x, y], [y, x]].contains(&[on_then, on_otherwise]));
         if same && on_otherwise.var().is_none_or(|v| !inner.contains(&v)) {
             return on_otherwise;
         }

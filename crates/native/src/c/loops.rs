@@ -35,13 +35,7 @@ pub(super) const SIMPLE: usize = 16;
 
 impl Emitter<'_> {
     /// The state variables, initialised; the names of the variables that hold the state between iterations.
-    fn state(
-        &mut self,
-        carried: &[(Var, Atom)],
-        binds: &[Var],
-        ownership: &mut Ownership,
-        span: Span,
-    ) -> Vec<String> {
+    fn state(&mut self, carried: &[(Var, Atom)], binds: &[Var], ownership: &mut Ownership, span: Span) -> Vec<String> {
         let mut names = Vec::new();
         for ((state, init), bind) in carried.iter().zip(binds) {
             let init = match self.sole.contains(*state) {
