@@ -38,10 +38,11 @@ impl Small<'_> {
                 in_one_line(&mut stmts[at], acc, init, &mut total);
                 uses.places.iter().for_each(|at| in_one_line(&mut stmts[*at], acc, init, &mut total));
                 self.changed = true;
-            } else if let (1, true, Some(Parts::Items(items))) = (acc.ty.rank, acc.ty.is_real(), self.of(init).cloned())
+            } else if let (1, true, Some(Parts::Items(numbers))) =
+                (acc.ty.rank, acc.ty.is_real(), self.of(init).cloned())
             {
                 if !uses.elsewhere {
-                    self.take_apart(&mut stmts, [at].iter().chain(&uses.places), acc, items);
+                    self.take_apart(&mut stmts, [at].iter().chain(&uses.places), acc, numbers.items);
                 }
             }
         }
@@ -60,7 +61,7 @@ impl Small<'_> {
         self.changed = true;
         for at in places {
             redirect(&mut stmts[*at], acc, &accs, &mut |array| match self.of(array.into()) {
-                Some(Parts::Items(items)) => Some(items.clone()),
+                Some(Parts::Items(numbers)) => Some(numbers.items.clone()),
                 Some(Parts::Dummy) | None => None,
             });
             let mut new = Vec::new();
@@ -81,7 +82,7 @@ impl Small<'_> {
                             span,
                         };
                         new.extend(accs.iter().zip(&totals).map(freeze));
-                        self.rejoin(array, &totals, span, &mut new);
+                        self.rejoin(array, vec![totals.len()], &totals, span, &mut new);
                     }
                     _ => new.push(stmt),
                 }

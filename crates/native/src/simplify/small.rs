@@ -1,5 +1,5 @@
-//! Arrays of a few numbers, their number known, are taken apart where they cross a branch, a loop or an accumulator: each number goes
-//! on its own. Reads of the rest are seen through by `forward`, so that the arrays are never made.
+//! Arrays and matrices of a few numbers, their number known, are taken apart where they cross a branch, a loop or an accumulator: each number
+//! goes on its own. Reads of the rest are seen through by `forward`, so that the arrays are never made.
 
 use super::{forward, unroll};
 use crate::flow::*;
@@ -13,11 +13,18 @@ pub fn run(block: &mut Block) -> bool {
     small.changed
 }
 
-/// What is known of an array of rank 1.
+/// What is known of an array.
 #[derive(Clone)]
 pub(super) enum Parts {
-    Items(Vec<Atom>),
+    Items(Numbers),
     Dummy,
+}
+
+/// The numbers of an array or matrix, row by row.
+#[derive(Clone)]
+pub(super) struct Numbers {
+    dims: Vec<usize>,
+    pub(super) items: Vec<Atom>,
 }
 
 #[derive(Default)]
@@ -28,31 +35,48 @@ pub(super) struct Small<'a> {
     pub(super) changed: bool,
 }
 
-/// The common length of arrays that meet at one place, if they can be taken apart there.
-fn meet(sides: &[Option<&Parts>]) -> Option<usize> {
-    let mut length = None;
+/// The common lengths of arrays that meet at one place, if they can be taken apart there.
+fn meet(sides: &[Option<&Parts>]) -> Option<Vec<usize>> {
+    let mut dims = None;
     for side in sides {
-        match (side, length) {
+        match (side, dims) {
             (None, _) => return None,
             (Some(Parts::Dummy), _) => {}
-            (Some(Parts::Items(items)), None) => length = Some(items.len()),
-            (Some(Parts::Items(items)), Some(known)) if items.len() != known => return None,
+            (Some(Parts::Items(numbers)), None) => dims = Some(&numbers.dims),
+            (Some(Parts::Items(numbers)), Some(known)) if numbers.dims != *known => return None,
             (Some(Parts::Items(_)), Some(_)) => {}
         }
     }
-    length
+    dims.cloned()
 }
 
 /// The numbers of a side.
-fn items(side: Option<&Parts>, length: usize, ty: Type) -> Vec<Atom> {
+fn items(side: Option<&Parts>, dims: &[usize], ty: Type) -> Vec<Atom> {
     match side {
-        Some(Parts::Items(items)) => items.clone(),
-        Some(Parts::Dummy) | None => vec![Builder::zero(ty.scalar); length],
+        Some(Parts::Items(numbers)) => numbers.items.clone(),
+        Some(Parts::Dummy) | None => vec![Builder::zero(ty.scalar); dims.iter().product()],
     }
 }
 
-pub(super) fn numbers(array: Var, length: usize) -> Vec<Var> {
-    (0..length).map(|_| Var::fresh(array.name, array.ty.at(1))).collect()
+/// Variables for the numbers of an array.
+pub(super) fn numbers(array: Var, count: usize) -> Vec<Var> {
+    (0..count).map(|_| Var::fresh(array.name, array.ty.at(array.ty.rank as usize))).collect()
+}
+
+/// Makes an array of its numbers.
+fn join(array: Var, numbers: &Numbers, span: gradus_source::Span, out: &mut Vec<Stmt>) {
+    let mut literal = |bind: Var, items: Vec<Atom>| {
+        out.push(Stmt { binds: vec![bind], op: Op::Literal { items, ty: bind.ty }, span });
+        Atom::Var(bind)
+    };
+    let items = match numbers.dims[..] {
+        [_, columns] => {
+            let rows = numbers.items.chunks(columns);
+            rows.map(|row| literal(Var::fresh(array.name, array.ty.at(1)), row.to_vec())).collect()
+        }
+        _ => numbers.items.clone(),
+    };
+    literal(array, items);
 }
 
 fn atoms(vars: &[Var]) -> Vec<Atom> {
@@ -73,30 +97,31 @@ impl Small<'_> {
                 match &stmt.op {
                     Op::If { .. } => self.branch(stmt, &mut out),
                     Op::For(_) | Op::While(_) => self.repeated(stmt, &mut out),
-                    Op::Literal { items, ty } if ty.rank == 1 && items.len() <= unroll::FEW => {
-                        self.parts.insert(stmt.binds[0], Parts::Items(items.clone()));
+                    Op::Literal { items, ty } => {
+                        if let Some(numbers) = self.literal(items, *ty) {
+                            self.parts.insert(stmt.binds[0], Parts::Items(numbers));
+                        }
                         out.push(stmt);
                     }
                     op if op.is_dummy() => {
                         self.parts.insert(stmt.binds[0], Parts::Dummy);
                         out.push(stmt);
                     }
-                    Op::Fill { dims, value } => {
-                        match dims[..] {
-                            [Atom::Int(n)] if n > 0 && n <= unroll::FEW as i64 => {
-                                let ty = stmt.binds[0].ty;
-                                let items = vec![*value; n as usize];
-                                self.parts.insert(stmt.binds[0], Parts::Items(items.clone()));
-                                stmt.op = Op::Literal { items, ty };
+                    Op::Fill { dims, value } => match few(dims) {
+                        Some(dims) => {
+                            let numbers = Numbers { items: vec![*value; dims.iter().product()], dims };
+                            match stmt.binds[0].ty.rank {
+                                1 => join(stmt.binds[0], &numbers, stmt.span, &mut out),
+                                _ => out.push(stmt.clone()),
                             }
-                            _ => {}
+                            self.parts.insert(stmt.binds[0], Parts::Items(numbers));
                         }
-                        out.push(stmt);
-                    }
-                    Op::Add { acc, index, value } if index.len() + 1 == acc.ty.rank as usize => match self.of(*value) {
-                        Some(Parts::Items(items)) => {
-                            for (k, item) in items.iter().enumerate() {
-                                let index = [index.clone(), vec![Atom::Int(k as i64)]].concat();
+                        None => out.push(stmt),
+                    },
+                    Op::Add { acc, index, value } if value.ty().is_array() => match self.of(*value) {
+                        Some(Parts::Items(numbers)) => {
+                            for (k, item) in numbers.items.iter().enumerate() {
+                                let index = [index.clone(), numbers.place(k)].concat();
                                 let op = Op::Add { acc: *acc, index, value: *item };
                                 out.push(Stmt { binds: Vec::new(), op, span: stmt.span });
                             }
@@ -112,11 +137,37 @@ impl Small<'_> {
         })
     }
 
+    /// The numbers of a list of numbers, or of rows.
+    fn literal(&self, items: &[Atom], ty: Type) -> Option<Numbers> {
+        let numbers = match ty.rank {
+            1 => Numbers { dims: vec![items.len()], items: items.to_vec() },
+            2 => {
+                let row = |row: &Atom| match self.of(*row) {
+                    Some(Parts::Items(numbers)) => Some(&numbers.items),
+                    _ => None,
+                };
+                let rows: Vec<&Vec<Atom>> = items.iter().map(row).collect::<Option<_>>()?;
+                let columns = rows.first().map(|row| row.len()).filter(|n| rows.iter().all(|row| row.len() == *n))?;
+                Numbers { dims: vec![rows.len(), columns], items: rows.into_iter().flatten().copied().collect() }
+            }
+            _ => return None,
+        };
+        let some = numbers.dims.len() == 1 || !numbers.items.is_empty();
+        (some && numbers.items.len() <= unroll::FEW).then_some(numbers)
+    }
+
     /// `out` gets the array again, made from its numbers, for those who still want it whole.
-    pub(super) fn rejoin(&mut self, array: Var, vars: &[Var], span: gradus_source::Span, out: &mut Vec<Stmt>) {
-        let items = atoms(vars);
-        self.parts.insert(array, Parts::Items(items.clone()));
-        out.push(Stmt { binds: vec![array], op: Op::Literal { items, ty: array.ty }, span });
+    pub(super) fn rejoin(
+        &mut self,
+        array: Var,
+        dims: Vec<usize>,
+        vars: &[Var],
+        span: gradus_source::Span,
+        out: &mut Vec<Stmt>,
+    ) {
+        let numbers = Numbers { dims, items: atoms(vars) };
+        join(array, &numbers, span, out);
+        self.parts.insert(array, Parts::Items(numbers));
         self.changed = true;
     }
 
@@ -126,13 +177,13 @@ impl Small<'_> {
         let sides: Vec<(Atom, Atom)> = then.results.drain(..).zip(otherwise.results.drain(..)).collect();
         for (bind, (a, b)) in binds.into_iter().zip(sides) {
             let (a_parts, b_parts) = (self.of(a), self.of(b));
-            match meet(&[a_parts, b_parts]).filter(|_| bind.ty.rank == 1) {
-                Some(length) => {
-                    then.results.extend(items(a_parts, length, bind.ty));
-                    otherwise.results.extend(items(b_parts, length, bind.ty));
-                    let vars = numbers(bind, length);
+            match meet(&[a_parts, b_parts]) {
+                Some(dims) => {
+                    then.results.extend(items(a_parts, &dims, bind.ty));
+                    otherwise.results.extend(items(b_parts, &dims, bind.ty));
+                    let vars = numbers(bind, dims.iter().product());
                     new_binds.extend(vars.iter().copied());
-                    whole.push((bind, vars));
+                    whole.push((bind, dims, vars));
                 }
                 None => {
                     then.results.push(a);
@@ -142,8 +193,8 @@ impl Small<'_> {
             }
         }
         out.push(Stmt { binds: new_binds, op: Op::If { cond, then, otherwise, replayed }, span });
-        for (array, vars) in whole {
-            self.rejoin(array, &vars, span, out);
+        for (array, dims, vars) in whole {
+            self.rejoin(array, dims, &vars, span, out);
         }
     }
 
@@ -154,25 +205,25 @@ impl Small<'_> {
             Op::While(l) => (&l.carried, &l.body, 1),
             _ => return,
         };
-        let length = |(i, (var, init)): (usize, &(Var, Atom))| {
+        let dims = |(i, (_, init)): (usize, &(Var, Atom))| {
             let parts = match self.of(*init)? {
                 // Nobody looks at the start: the state is as long as what follows it.
                 Parts::Dummy => self.of(*body.results.get(i + skip)?)?,
                 parts => parts,
             };
             match parts {
-                Parts::Items(items) if var.ty.rank == 1 && !items.is_empty() => Some(items.len()),
+                Parts::Items(numbers) if !numbers.items.is_empty() => Some(numbers.dims.clone()),
                 Parts::Items(_) | Parts::Dummy => None,
             }
         };
-        let mut chosen: Vec<Option<usize>> = carried.iter().enumerate().map(length).collect();
+        let mut chosen: Vec<Option<Vec<usize>>> = carried.iter().enumerate().map(dims).collect();
         while chosen.iter().any(|c| c.is_some()) {
             match self.try_state(&stmt, &chosen, skip) {
                 Ok((stmt, whole)) => {
                     let span = stmt.span;
                     out.push(stmt);
-                    for (array, vars) in whole {
-                        self.rejoin(array, &vars, span, out);
+                    for (array, dims, vars) in whole {
+                        self.rejoin(array, dims, &vars, span, out);
                     }
                     return;
                 }
@@ -187,9 +238,9 @@ impl Small<'_> {
     fn try_state(
         &self,
         stmt: &Stmt,
-        chosen: &[Option<usize>],
+        chosen: &[Option<Vec<usize>>],
         skip: usize,
-    ) -> Result<(Stmt, Vec<(Var, Vec<Var>)>), Vec<Option<usize>>> {
+    ) -> Result<(Stmt, Vec<(Var, Vec<usize>, Vec<Var>)>), Vec<Option<Vec<usize>>>> {
         let mut stmt = stmt.clone();
         let (carried, body) = match &mut stmt.op {
             Op::For(l) => (&mut l.carried, &mut l.body),
@@ -200,11 +251,11 @@ impl Small<'_> {
         let mut new_carried = Vec::new();
         for ((var, init), choice) in carried.iter().zip(chosen) {
             match choice {
-                Some(length) => {
-                    let vars = numbers(*var, *length);
-                    let op = Op::Literal { items: atoms(&vars), ty: var.ty };
-                    front.push(Stmt { binds: vec![*var], op, span: stmt.span });
-                    new_carried.extend(vars.into_iter().zip(items(self.of(*init), *length, var.ty)));
+                Some(dims) => {
+                    let vars = numbers(*var, dims.iter().product());
+                    let numbers = Numbers { dims: dims.clone(), items: atoms(&vars) };
+                    join(*var, &numbers, stmt.span, &mut front);
+                    new_carried.extend(vars.into_iter().zip(items(self.of(*init), dims, var.ty)));
                 }
                 None => new_carried.push((*var, *init)),
             }
@@ -217,8 +268,8 @@ impl Small<'_> {
         let mut inner = Small { before: Some(self), ..Small::default() };
         inner.block(body);
         let next = |i: usize| body.results.get(i + skip).and_then(|a| inner.of(*a));
-        let keeps = |(i, choice): (usize, &Option<usize>)| choice.filter(|n| meet(&[next(i)]) == Some(*n));
-        let still: Vec<Option<usize>> = chosen.iter().enumerate().map(keeps).collect();
+        let keeps = |(i, choice): (usize, &Option<Vec<usize>>)| choice.clone().filter(|_| meet(&[next(i)]) == *choice);
+        let still: Vec<Option<Vec<usize>>> = chosen.iter().enumerate().map(keeps).collect();
         if still != chosen {
             return Err(still);
         }
@@ -227,12 +278,12 @@ impl Small<'_> {
         let (mut binds, mut whole) = (Vec::new(), Vec::new());
         for (i, bind) in stmt.binds.iter().enumerate() {
             let result = old_results[i + skip];
-            match chosen.get(i).copied().flatten() {
-                Some(length) => {
-                    results.extend(items(inner.of(result), length, bind.ty));
-                    let vars = numbers(*bind, length);
+            match chosen.get(i).cloned().flatten() {
+                Some(dims) => {
+                    results.extend(items(inner.of(result), &dims, bind.ty));
+                    let vars = numbers(*bind, dims.iter().product());
                     binds.extend(vars.iter().copied());
-                    whole.push((*bind, vars));
+                    whole.push((*bind, dims, vars));
                 }
                 None => {
                     results.push(result);
@@ -245,4 +296,26 @@ impl Small<'_> {
         stmt.binds = binds;
         Ok((stmt, whole))
     }
+}
+
+impl Numbers {
+    /// The indices of a number.
+    fn place(&self, k: usize) -> Vec<Atom> {
+        let index = match self.dims[..] {
+            [_, columns] => vec![k / columns, k % columns],
+            _ => vec![k],
+        };
+        index.into_iter().map(|i| Atom::Int(i as i64)).collect()
+    }
+}
+
+/// The lengths of an array or matrix of a few numbers, and not none.
+fn few(dims: &[Atom]) -> Option<Vec<usize>> {
+    let known = |dim: &Atom| match dim {
+        Atom::Int(n) => usize::try_from(*n).ok(),
+        _ => None,
+    };
+    let dims: Vec<usize> = dims.iter().map(known).collect::<Option<_>>()?;
+    let count = dims.iter().try_fold(1, |count: usize, n| count.checked_mul(*n))?;
+    ((1..=2).contains(&dims.len()) && (1..=unroll::FEW).contains(&count)).then_some(dims)
 }
