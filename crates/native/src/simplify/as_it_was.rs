@@ -66,6 +66,7 @@ impl Nest {
     fn body_of(&mut self, l: &For) -> Option<()> {
         self.loops.push(l.index);
         self.forms.insert(l.index, Some(Linear::of(l.index)));
+        self.forms.extend(l.carried.iter().map(|(state, _)| (*state, None)));
         self.block(&l.body)?;
         self.loops.pop();
         Some(())
