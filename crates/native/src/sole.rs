@@ -46,6 +46,11 @@ impl Sole {
                 self.stmt(stmt, &mut ownership);
                 ownership.end();
             }
+            // What is given twice has two holders.
+            let mut results = FxHashSet::default();
+            for twice in block.results.iter().filter_map(|a| a.var()).filter(|v| !results.insert(*v)) {
+                self.share(twice);
+            }
             let mut give = |result: &Atom| match result.var() {
                 Some(var) if ownership.gives(var) => self.arrays.contains(&var),
                 Some(var) => self.share(var),

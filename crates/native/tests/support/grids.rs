@@ -275,7 +275,7 @@ impl Writer {
 
     fn real(&mut self, size: usize) -> String {
         let size = size - 1;
-        match self.rng.below(12) {
+        match self.rng.below(13) {
             0 => format!("({} + {})", self.term(Real, size), self.term(Real, size)),
             1 => format!("({} - {})", self.term(Real, size), self.term(Real, size)),
             2 | 3 => format!("({} * {})", self.small(size), self.term(Real, size)),
@@ -288,11 +288,34 @@ impl Writer {
                 let kind = *self.rng.pick(&[Column, Row]);
                 format!("dot {} {}", self.argument(kind, size), self.argument(kind, size))
             }
+            10 if self.loops < 3 && size > 0 => self.thrown_away(size),
             _ => {
                 let array = *self.rng.pick(&Kind::ARRAYS);
                 self.element(array, size)
             }
         }
+    }
+
+    /// A number that a loop gathers from an array which it changes, and which nobody wants in the end; a place may count beside it.
+    fn thrown_away(&mut self, size: usize) -> String {
+        let kind = *self.rng.pick(&Kind::ARRAYS);
+        let (start, (length, _)) = (self.argument(kind, size), kind.parts());
+        let (state, total, place) = (self.fresh("s"), self.fresh("t"), self.fresh("k"));
+        self.counting(length, |w, i| {
+            let counts = w.rng.chance(1, 2);
+            if counts {
+                w.counters.push((place.clone(), length));
+            }
+            let change = w.change(&state, kind, size, 1);
+            let read = w.within(&[(&state, kind)], |w| w.element(kind, 0));
+            let next = format!("0.5 * {total} + {read}");
+            if !counts {
+                return format!("snd (ifold {length} (fun {i} ({state}, {total}) -> ({change}, {next})) ({start}, 0.0))");
+            }
+            w.counters.pop();
+            let step = 1 + w.rng.below(2);
+            format!("(let (_, _, {total}) = ifold {length} (fun {i} ({state}, {place}, {total}) -> ({change}, ({place} + {step}) mod {length}, {next})) ({start}, 0, 0.0) in {total})")
+        })
     }
 
     fn array(&mut self, size: usize) -> String {
