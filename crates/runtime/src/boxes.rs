@@ -8,6 +8,7 @@
 use crate::cells::{self, Cell, Header};
 use crate::memory::{self, Block, Thread};
 use crate::slot::Slot;
+use std::collections::HashMap;
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,13 +28,33 @@ pub struct Field {
     pub rest: usize,
 }
 
+/// The cells of a shape with one tag.
+#[derive(Clone, Debug)]
+pub struct Fields {
+    fields: Vec<Field>,
+    header: Header,
+}
+
+impl Fields {
+    pub fn new(tag: usize, fields: Vec<Field>) -> Fields {
+        let count = |of: &dyn Fn(&Field) -> bool| fields.iter().filter(|f| of(f)).count() as u16;
+        let header = Header {
+            tag: tag as u16,
+            boxes: count(&|f| f.rank == 0 && matches!(f.kind, Kind::Box(_))),
+            blocks: count(&|f| f.rank > 0),
+            words: fields.iter().map(|f| if f.rank > 0 { 2 + f.rank } else { 1 }).sum::<usize>() as u16,
+        };
+        Fields { fields, header }
+    }
+}
+
 /// For each shape and tag the fields.
 #[derive(Clone, Debug, Default)]
-pub struct Shapes(pub Vec<Vec<Vec<Field>>>);
+pub struct Shapes(pub Vec<Vec<Fields>>);
 
 impl Shapes {
-    fn fields(&self, shape: usize, tag: i64) -> &[Field] {
-        self.0.get(shape).and_then(|tags| tags.get(usize::try_from(tag).ok()?)).map_or(&[], |fields| fields)
+    fn get(&self, shape: usize, tag: i64) -> Option<&Fields> {
+        self.0.get(shape)?.get(usize::try_from(tag).ok()?)
     }
 }
 
@@ -48,87 +69,109 @@ fn width(kind: Kind) -> usize {
 struct Writer<'a> {
     shapes: &'a Shapes,
     words: Vec<i64>,
-    /// The places of cells that have been written.
-    places: std::collections::HashMap<*mut Cell, i64>,
+    /// The places of cells that have been written and have several holders: only those are met again.
+    shared: HashMap<*mut Cell, i64>,
+    /// What is to be written: a box of a shape, or the cell itself, whose boxes have been written.
+    todo: Vec<(*mut Cell, usize, bool)>,
+    /// The references of boxes that have been written and belong to cells that have not.
+    done: Vec<i64>,
 }
 
 impl Writer<'_> {
-    unsafe fn reference(&self, cell: *mut Cell) -> Option<i64> {
-        if cells::is_cell(cell) {
-            self.places.get(&cell).copied()
-        } else {
-            Some(-2 - unsafe { cells::tag(cell) })
-        }
-    }
-
-    unsafe fn array(&mut self, kind: Kind, dims: &[i64], data: *const u8) {
-        self.words.extend(dims);
-        let count: i64 = dims.iter().product();
-        for i in 0..count.max(0) as usize {
-            let word = unsafe {
-                match kind {
-                    Kind::Bool => i64::from(*data.add(i)),
-                    Kind::Word => *data.cast::<i64>().add(i),
-                    Kind::Box(_) => self.reference(*data.cast::<*mut Cell>().add(i)).unwrap_or(-1),
-                }
-            };
-            self.words.push(word);
-        }
-    }
-
-    /// The boxes of a field.
-    unsafe fn children(cell: *mut Cell, field: &Field) -> Vec<*mut Cell> {
-        unsafe {
-            if field.rank == 0 {
-                return vec![*cells::word(cell, field.at) as *mut Cell];
-            }
-            let dims = std::slice::from_raw_parts(cells::word(cell, field.rest + 1), field.rank);
-            let data = *cells::word(cell, field.rest) as *const *mut Cell;
-            (0..dims.iter().product::<i64>().max(0) as usize).map(|i| *data.add(i)).collect()
-        }
-    }
-
-    /// Writes all cells that can be reached, each after those it refers to.
-    unsafe fn reachable(&mut self, root: *mut Cell, shape: usize) {
-        let mut todo = vec![(root, shape, false)];
-        while let Some((cell, shape, ready)) = todo.pop() {
+    /// Writes what can be reached from boxes, each cell after those it refers to, and leaves their references in `done`, the first box on top.
+    unsafe fn write(&mut self, boxes: &[*mut Cell], shape: usize) {
+        self.todo.extend(boxes.iter().map(|cell| (*cell, shape, false)));
+        while let Some((cell, shape, ready)) = self.todo.pop() {
             unsafe {
-                if self.reference(cell).is_some() {
+                let tag = cells::tag(cell);
+                if !cells::is_cell(cell) {
+                    self.done.push(-2 - tag);
                     continue;
                 }
-                let shapes = self.shapes;
-                let fields = shapes.fields(shape, cells::tag(cell));
+                let shared = cells::holders(cell) > 1;
+                if let Some(place) = self.shared.get(&cell).filter(|_| shared && !ready) {
+                    self.done.push(*place);
+                    continue;
+                }
+                let fields = self.shapes.get(shape, tag).map_or(&[][..], |f| &f.fields);
                 if ready {
-                    self.cell(cell, fields);
+                    let place = self.cell(cell, tag, fields);
+                    if shared {
+                        self.shared.insert(cell, place);
+                    }
+                    self.done.push(place);
                     continue;
                 }
-                todo.push((cell, shape, true));
+                self.todo.push((cell, shape, true));
                 for field in fields {
                     if let Kind::Box(shape) = field.kind {
-                        todo.extend(Self::children(cell, field).into_iter().map(|c| (c, shape, false)));
+                        self.todo.extend(boxes_of(cell, field).iter().map(|inside| (*inside, shape, false)));
                     }
                 }
             }
         }
     }
 
-    unsafe fn cell(&mut self, cell: *mut Cell, fields: &[Field]) {
+    unsafe fn cell(&mut self, cell: *mut Cell, tag: i64, fields: &[Field]) -> i64 {
         unsafe {
             let place = self.words.len() as i64;
-            self.words.push(cells::tag(cell));
+            self.words.push(tag);
             for field in fields {
-                let word = *cells::word(cell, field.at);
                 if field.rank > 0 {
-                    let dims = std::slice::from_raw_parts(cells::word(cell, field.rest + 1), field.rank).to_vec();
-                    self.array(field.kind, &dims, *cells::word(cell, field.rest) as *const u8);
+                    self.array(field.kind, dims_of(cell, field), *cells::word(cell, field.rest) as *const u8);
                 } else if let Kind::Box(_) = field.kind {
-                    let word = self.reference(word as *mut Cell).unwrap_or(-1);
-                    self.words.push(word);
+                    self.reference();
                 } else {
-                    self.words.push(word);
+                    self.words.push(*cells::word(cell, field.at));
                 }
             }
-            self.places.insert(cell, place);
+            place
+        }
+    }
+
+    fn reference(&mut self) {
+        let reference = self.done.pop().unwrap_or(-1);
+        self.words.push(reference);
+    }
+
+    unsafe fn array(&mut self, kind: Kind, dims: &[i64], data: *const u8) {
+        self.words.extend(dims);
+        let count = elements(dims);
+        unsafe {
+            match kind {
+                Kind::Bool => self.words.extend(slice(data, count).iter().map(|b| i64::from(*b))),
+                Kind::Word => self.words.extend(slice(data.cast::<i64>(), count)),
+                Kind::Box(_) => (0..count).for_each(|_| self.reference()),
+            }
+        }
+    }
+}
+
+fn elements(dims: &[i64]) -> usize {
+    dims.iter().product::<i64>().max(0) as usize
+}
+
+/// The elements of an array, which has no data if it has none.
+unsafe fn slice<'a, T>(data: *const T, count: usize) -> &'a [T] {
+    if count == 0 {
+        &[]
+    } else {
+        unsafe { std::slice::from_raw_parts(data, count) }
+    }
+}
+
+/// The dimensions of an array in a cell.
+unsafe fn dims_of<'a>(cell: *mut Cell, field: &Field) -> &'a [i64] {
+    unsafe { slice(cells::word(cell, field.rest + 1), field.rank) }
+}
+
+/// The boxes of a field.
+unsafe fn boxes_of<'a>(cell: *mut Cell, field: &Field) -> &'a [*mut Cell] {
+    unsafe {
+        if field.rank == 0 {
+            slice(cells::word(cell, field.at).cast(), 1)
+        } else {
+            slice(*cells::word(cell, field.rest) as *const *mut Cell, elements(dims_of(cell, field)))
         }
     }
 }
@@ -146,18 +189,21 @@ pub unsafe extern "C" fn output(
     from: *const i64,
 ) -> i32 {
     unsafe {
-        let mut writer = Writer { shapes: &*shapes, words: Vec::new(), places: Default::default() };
-        let kind = Kind::Box(shape as usize);
+        let mut writer = Writer {
+            shapes: &*shapes,
+            words: Vec::new(),
+            shared: HashMap::new(),
+            todo: Vec::new(),
+            done: Vec::new(),
+        };
         let root = if rank == 0 {
-            writer.reachable(*from as *mut Cell, shape as usize);
-            writer.reference(*from as *mut Cell).unwrap_or(-1)
+            writer.write(slice(from.cast(), 1), shape as usize);
+            writer.done.pop().unwrap_or(-1)
         } else {
-            let (data, dims) = (*from as *const *mut Cell, std::slice::from_raw_parts(from.add(1), rank as usize));
-            for i in 0..dims.iter().product::<i64>().max(0) as usize {
-                writer.reachable(*data.add(i), shape as usize);
-            }
+            let (data, dims) = (*from as *const *mut Cell, slice(from.add(1), rank as usize));
+            writer.write(slice(data, elements(dims)), shape as usize);
             let place = writer.words.len() as i64;
-            writer.array(kind, dims, data.cast());
+            writer.array(Kind::Box(shape as usize), dims, data.cast());
             place
         };
         let words = &writer.words;
@@ -173,53 +219,86 @@ pub unsafe extern "C" fn output(
     }
 }
 
+/// What is known of a place in the buffer.
+#[derive(Clone, Copy)]
+enum At {
+    /// No box that is read refers to it.
+    Nothing,
+    /// The shape of the cell there.
+    Shape(usize),
+    Made(*mut Cell),
+}
+
 /// Reads cells in.
 struct Reader<'a> {
     thread: *mut Thread,
     shapes: &'a Shapes,
     words: &'a [i64],
-    /// For each place the shape of the cell there, and the cell.
-    shape: Vec<usize>,
-    made: Vec<*mut Cell>,
+    at: Vec<At>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     fn word(&self, at: usize) -> i64 {
         self.words.get(at).copied().unwrap_or(0)
     }
 
-    /// Notes the shapes of the boxes of a field that stands at `at`; gives the place after it.
-    fn note(&mut self, mut at: usize, kind: Kind, rank: usize) -> usize {
-        let count: i64 = (0..rank).map(|k| self.word(at + k)).product();
-        at += rank;
-        let end = at + count.max(0) as usize;
-        if let Kind::Box(shape) = kind {
-            for place in at..end {
-                self.note_reference(self.word(place), shape);
+    /// What stands at a place: the shape of an array, its elements, and where they end.
+    fn array_at(&self, at: usize, rank: usize) -> (&'a [i64], &'a [i64], usize) {
+        let part = |from: usize, count: usize| self.words.get(from..from.saturating_add(count)).unwrap_or(&[]);
+        let dims = part(at, rank);
+        let count = elements(dims);
+        (dims, part(at + rank, count), at + rank + count)
+    }
+
+    /// The fields of the cell at a place, if something refers to it.
+    fn fields(&self, place: usize) -> Option<&'a Fields> {
+        let At::Shape(shape) = *self.at.get(place)? else { return None };
+        self.shapes.get(shape, self.word(place))
+    }
+
+    /// Notes the shapes of what a cell refers to.
+    fn note_cell(&mut self, place: usize) {
+        let Some(Fields { fields, .. }) = self.fields(place) else { return };
+        let mut at = place + 1;
+        for field in fields {
+            if field.rank > 0 {
+                at = self.note_array(at, field.kind, field.rank);
+            } else {
+                if let Kind::Box(shape) = field.kind {
+                    self.note(self.word(at), shape);
+                }
+                at += 1;
             }
+        }
+    }
+
+    fn note_array(&mut self, at: usize, kind: Kind, rank: usize) -> usize {
+        let (_, items, end) = self.array_at(at, rank);
+        if let Kind::Box(shape) = kind {
+            items.iter().for_each(|reference| self.note(*reference, shape));
         }
         end
     }
 
-    fn note_reference(&mut self, reference: i64, shape: usize) {
-        if let Some(known) = usize::try_from(reference).ok().and_then(|r| self.shape.get_mut(r)) {
-            *known = shape;
+    fn note(&mut self, reference: i64, shape: usize) {
+        if let Some(at) = usize::try_from(reference).ok().and_then(|r| self.at.get_mut(r)) {
+            *at = At::Shape(shape);
         }
     }
 
+    /// The box of a reference, held once more.
     unsafe fn cell_of(&self, reference: i64) -> *mut Cell {
-        match usize::try_from(reference).ok().and_then(|r| self.made.get(r)) {
-            Some(cell) => unsafe { cells::hold(*cell) },
+        match usize::try_from(reference).ok().and_then(|r| self.at.get(r)) {
+            Some(At::Made(cell)) => unsafe { cells::hold(*cell) },
+            Some(_) => cells::immediate(-1) as *mut Cell,
             None => cells::immediate(-2 - reference) as *mut Cell,
         }
     }
 
-    /// Reads an array at `at` into its data, block and dimensions; gives the place after it.
-    unsafe fn array(&self, mut at: usize, kind: Kind, rank: usize) -> Option<(*mut Block, Vec<i64>, usize)> {
-        let dims: Vec<i64> = (0..rank).map(|k| self.word(at + k)).collect();
-        at += rank;
-        let count = dims.iter().product::<i64>().max(0) as usize;
-        let bytes = (count * width(kind)) as i64;
+    /// Reads an array at `at`; gives its block and dimensions, and the place after it.
+    unsafe fn array(&self, at: usize, kind: Kind, rank: usize) -> Option<(*mut Block, &'a [i64], usize)> {
+        let (dims, items, end) = self.array_at(at, rank);
+        let bytes = (items.len() * width(kind)) as i64;
         unsafe {
             let block = match kind {
                 Kind::Box(_) => cells::allocate(self.thread, bytes),
@@ -229,28 +308,23 @@ impl Reader<'_> {
                 return None;
             }
             let data: *mut u8 = block.add(1).cast();
-            for i in 0..count {
-                let word = self.word(at + i);
-                match kind {
-                    Kind::Bool => *data.add(i) = word as u8,
-                    Kind::Word => *data.cast::<i64>().add(i) = word,
-                    Kind::Box(_) => *data.cast::<*mut Cell>().add(i) = self.cell_of(word),
+            match kind {
+                Kind::Word => std::ptr::copy_nonoverlapping(items.as_ptr(), data.cast(), items.len()),
+                Kind::Bool => items.iter().enumerate().for_each(|(i, word)| *data.add(i) = *word as u8),
+                Kind::Box(_) => {
+                    let boxes = data.cast::<*mut Cell>();
+                    items.iter().enumerate().for_each(|(i, word)| *boxes.add(i) = self.cell_of(*word));
                 }
             }
-            Some((block, dims, at + count))
+            Some((block, dims, end))
         }
     }
 
+    /// Makes the cell at a place, which nobody holds yet.
     unsafe fn cell(&mut self, place: usize) -> Option<()> {
+        let Some(Fields { fields, header }) = self.fields(place) else { return Some(()) };
         unsafe {
-            let tag = self.word(place);
-            let shapes = self.shapes;
-            let fields = shapes.fields(self.shape.get(place).copied()?, tag);
-            let boxes = fields.iter().filter(|f| f.rank == 0 && matches!(f.kind, Kind::Box(_))).count();
-            let blocks = fields.iter().filter(|f| f.rank > 0).count();
-            let words: usize = fields.iter().map(|f| if f.rank > 0 { 2 + f.rank } else { 1 }).sum();
-            let header = Header { tag: tag as u16, boxes: boxes as u16, blocks: blocks as u16, words: words as u16 };
-            let cell = cells::new(self.thread, header);
+            let cell = cells::new(self.thread, *header);
             if cell.is_null() {
                 return None;
             }
@@ -260,9 +334,7 @@ impl Reader<'_> {
                     let (block, dims, end) = self.array(at, field.kind, field.rank)?;
                     *cells::word(cell, field.at) = block as i64;
                     *cells::word(cell, field.rest) = block.add(1) as i64;
-                    for (k, dim) in dims.iter().enumerate() {
-                        *cells::word(cell, field.rest + 1 + k) = *dim;
-                    }
+                    std::ptr::copy_nonoverlapping(dims.as_ptr(), cells::word(cell, field.rest + 1), dims.len());
                     at = end;
                 } else {
                     let word = self.word(at);
@@ -271,7 +343,8 @@ impl Reader<'_> {
                     at += 1;
                 }
             }
-            *self.made.get_mut(place)? = cell;
+            cells::unheld(cell);
+            self.at[place] = At::Made(cell);
             Some(())
         }
     }
@@ -293,20 +366,17 @@ pub unsafe extern "C" fn input(
     unsafe {
         let [used, root, count, ..] = (*slot).dims;
         let (used, count) = (used.max(0) as usize, count.max(0) as usize);
-        let all: &[i64] =
-            if used + count == 0 { &[] } else { std::slice::from_raw_parts((*slot).value.data.cast(), used + count) };
-        let (words, order) = all.split_at(used);
-        let nobody = cells::immediate(-1) as *mut Cell;
-        let mut reader = Reader { thread, shapes: &*shapes, words, shape: vec![0; used], made: vec![nobody; used] };
+        let (words, order) = slice((*slot).value.data.cast::<i64>(), used + count).split_at(used);
+        let mut reader = Reader { thread, shapes: &*shapes, words, at: vec![At::Nothing; used] };
         let kind = Kind::Box(shape as usize);
         if rank == 0 {
-            reader.note_reference(root, shape as usize);
+            reader.note(root, shape as usize);
         } else {
-            reader.note(root as usize, kind, rank as usize);
+            reader.note_array(root as usize, kind, rank as usize);
         }
+        // What refers to a cell comes after it, and says what shape it has.
         for place in order.iter().rev() {
-            let fields = reader.shapes.fields(reader.shape[*place as usize], reader.word(*place as usize));
-            fields.iter().fold(*place as usize + 1, |at, field| reader.note(at, field.kind, field.rank));
+            reader.note_cell(*place as usize);
         }
         for place in order {
             if reader.cell(*place as usize).is_none() {
@@ -319,12 +389,7 @@ pub unsafe extern "C" fn input(
             let Some((block, dims, _)) = reader.array(root as usize, kind, rank as usize) else { return 1 };
             *to = block.add(1) as i64;
             *to.add(1) = block as i64;
-            for (k, dim) in dims.iter().enumerate() {
-                *to.add(2 + k) = *dim;
-            }
-        }
-        for place in order {
-            cells::release(thread, reader.made[*place as usize]);
+            std::ptr::copy_nonoverlapping(dims.as_ptr(), to.add(2), dims.len());
         }
         0
     }

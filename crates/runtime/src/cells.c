@@ -10,6 +10,7 @@ typedef struct {
 typedef struct {
   int fields;
   const gr_field *field;
+  int boxes, blocks, words;
 } gr_cell_info;
 typedef struct {
   const gr_cell_info *cell;
@@ -17,6 +18,7 @@ typedef struct {
 
 typedef struct {
   int64_t *words, count, room;
+  int64_t epoch; /* the number of this buffer */
 } gr_buffer;
 
 static void gr_buffer_add(gr_buffer *to, int64_t word) {
@@ -32,10 +34,10 @@ static void gr_buffer_add(gr_buffer *to, int64_t word) {
 static __thread int64_t gr_epoch;
 
 /* The reference of a box that has been written; a cell that was is marked in its count, which nobody needs any more. */
-static int64_t gr_reference(const gr_cell *c) {
+static int64_t gr_reference(const gr_buffer *to, const gr_cell *c) {
   if (!GR_IS_CELL(c)) return -2 - gr_tag(c);
   int64_t mark = -c->holders;
-  return mark >> 40 == gr_epoch ? (mark & 0xffffffffff) : -1000000;
+  return mark >> 40 == to->epoch ? (mark & 0xffffffffff) : -1000000;
 }
 
 static void gr_write_array(gr_buffer *to, int kind, int rank, void *p, const gr_word *dims) {
@@ -45,7 +47,7 @@ static void gr_write_array(gr_buffer *to, int kind, int rank, void *p, const gr_
     count *= dims[k].i;
   }
   for (int64_t i = 0; i < count; i++)
-    gr_buffer_add(to, kind == 3 ? gr_reference(((gr_cell **)p)[i]) : kind == 2 ? ((uint8_t *)p)[i] : ((int64_t *)p)[i]);
+    gr_buffer_add(to, kind == 3 ? gr_reference(to, ((gr_cell **)p)[i]) : kind == 2 ? ((uint8_t *)p)[i] : ((int64_t *)p)[i]);
 }
 
 static void gr_write_cell(gr_buffer *to, gr_cell *c, const gr_cell_info *info) {
@@ -56,9 +58,9 @@ static void gr_write_cell(gr_buffer *to, gr_cell *c, const gr_cell_info *info) {
     if (f->rank)
       gr_write_array(to, f->kind, f->rank, c->w[f->rest].p, c->w + f->rest + 1);
     else
-      gr_buffer_add(to, f->kind == 3 ? gr_reference(c->w[f->place].c) : c->w[f->place].i);
+      gr_buffer_add(to, f->kind == 3 ? gr_reference(to, c->w[f->place].c) : c->w[f->place].i);
   }
-  c->holders = -((gr_epoch << 40) | at);
+  c->holders = -((to->epoch << 40) | at);
 }
 
 typedef struct {
@@ -67,14 +69,14 @@ typedef struct {
 } gr_visit;
 
 static void gr_write_reachable(gr_buffer *to, gr_cell *root, int shape, const gr_shape_info *shapes) {
-  if (gr_reference(root) != -1000000) return;
+  if (gr_reference(to, root) != -1000000) return;
   int64_t count = 0, room = 64;
   gr_visit *stack = malloc(sizeof(gr_visit) * (size_t)room);
   if (!stack) gr_fail(GR_MEMORY);
   stack[count++] = (gr_visit){root, shape};
   while (count) {
     gr_visit now = stack[--count];
-    if (gr_reference(now.cell) != -1000000) continue;
+    if (gr_reference(to, now.cell) != -1000000) continue;
     int done = now.shape < 0;
     const gr_cell_info *info = &shapes[done ? -1 - now.shape : now.shape].cell[now.cell->tag];
     if (done) {
@@ -89,7 +91,7 @@ static void gr_write_reachable(gr_buffer *to, gr_cell *root, int shape, const gr
       for (int j = 0; j < f->rank; j++) boxes *= now.cell->w[f->rest + 1 + j].i;
       gr_cell **box = f->rank ? now.cell->w[f->rest].p : &now.cell->w[f->place].c;
       for (int64_t i = 0; i < boxes; i++) {
-        if (gr_reference(box[i]) != -1000000) continue;
+        if (gr_reference(to, box[i]) != -1000000) continue;
         if (count + 1 >= room) {
           room *= 2;
           gr_visit *more = realloc(stack, sizeof(gr_visit) * (size_t)room);
@@ -104,8 +106,7 @@ static void gr_write_reachable(gr_buffer *to, gr_cell *root, int shape, const gr
 }
 
 static void gr_output_boxes(gradus_slot *s, gr_cell **p, int rank, const int64_t *dims, int shape, const gr_shape_info *shapes) {
-  gr_buffer to = {0, 0, 0};
-  gr_epoch++;
+  gr_buffer to = {0, 0, 0, ++gr_epoch};
   int64_t count = 1;
   gr_word shown[8];
   for (int k = 0; k < rank; k++) {
@@ -113,7 +114,7 @@ static void gr_output_boxes(gradus_slot *s, gr_cell **p, int rank, const int64_t
     shown[k].i = dims[k];
   }
   for (int64_t i = 0; i < count; i++) gr_write_reachable(&to, p[i], shape, shapes);
-  s->dims[1] = rank ? to.count : gr_reference(*p);
+  s->dims[1] = rank ? to.count : gr_reference(&to, *p);
   if (rank) gr_write_array(&to, 3, rank, p, shown);
   gr_block *owner;
   s->dims[0] = to.count;
@@ -124,83 +125,75 @@ static void gr_output_boxes(gradus_slot *s, gr_cell **p, int rank, const int64_t
   s->owner = owner;
 }
 
-static gr_cell *gr_cell_at(gr_cell *const *made, int64_t reference) {
-  return reference < 0 ? GR_IMMEDIATE(-2 - reference) : gr_hold_cell(made[reference]);
+static gr_cell *gr_cell_at(const gr_word *found, int64_t reference) {
+  return reference < 0 ? GR_IMMEDIATE(-2 - reference) : gr_hold_cell(found[reference].c);
 }
 
-static const int64_t *gr_read_array(const int64_t *at, const gr_field *f, gr_word *rest, gr_block **owner, gr_cell *const *made) {
+static const int64_t *gr_read_array(gr_thread *self, const int64_t *at, const gr_field *f, gr_word *rest, gr_block **owner, const gr_word *found) {
   int64_t dims[8], count = 1;
   for (int k = 0; k < f->rank; k++) {
     dims[k] = rest[1 + k].i = *at++;
     count *= dims[k];
   }
-  void *p = gr_allocate(&gr_self, gr_size(dims, f->rank, f->kind == 2 ? 1 : 8), owner, 0);
+  void *p = gr_allocate(self, gr_size(dims, f->rank, f->kind == 2 ? 1 : 8), owner, 0);
   rest[0].p = p;
-  if (f->kind == 3) (*owner)->boxes = count;
-  for (int64_t i = 0; i < count; i++, at++) {
-    if (f->kind == 3)
-      ((gr_cell **)p)[i] = gr_cell_at(made, *at);
-    else if (f->kind == 2)
-      ((uint8_t *)p)[i] = (uint8_t)*at;
-    else
-      ((int64_t *)p)[i] = *at;
+  if (f->kind == 3) {
+    (*owner)->boxes = count;
+    for (int64_t i = 0; i < count; i++) ((gr_cell **)p)[i] = gr_cell_at(found, at[i]);
+  } else if (f->kind == 2) {
+    for (int64_t i = 0; i < count; i++) ((uint8_t *)p)[i] = (uint8_t)at[i];
+  } else if (count) {
+    memcpy(p, at, 8 * (size_t)count);
   }
-  return at;
+  return at + count;
 }
 
 /* Notes the shapes of the boxes of an array or cell that stands at `at`; gives the place after it. */
-static const int64_t *gr_note_shapes(const int64_t *at, const gr_field *f, gr_word *made) {
+static const int64_t *gr_note_shapes(const int64_t *at, const gr_field *f, gr_word *found) {
   int64_t count = 1;
   for (int k = 0; k < f->rank; k++) count *= *at++;
   if (f->kind == 3)
     for (int64_t i = 0; i < count; i++)
-      if (at[i] >= 0) made[at[i]].i = f->shape;
+      if (at[i] >= 0) found[at[i]].i = f->shape;
   return at + count;
 }
 
 /* Makes the cells of a buffer. After its words come the places of the cells, dims[2] of them, in order; what a cell is follows from
-   what refers to it. `what` says what the slot holds: a box, or an array of boxes, whose parts go to `box` or to `rest` and `owner`. */
+   what refers to it, which comes later. `what` says what the slot holds: a box, or an array of boxes, whose parts go to `box` or to `rest`
+   and `owner`. At the place of a cell, `found` has first its shape, or -1 if no box that is read refers to it, then the cell. */
 static void gr_input_boxes(const gradus_slot *s, const gr_shape_info *shapes, gr_field what, gr_cell **box, gr_word *rest, gr_block **owner) {
+  gr_thread *self = &gr_self;
   const int64_t *words = s->value.data, *order = words + s->dims[0];
-  gr_word *shape = malloc(8 * (size_t)(s->dims[0] + 1));
-  gr_cell **made = malloc(8 * (size_t)(s->dims[0] + 1));
-  if (!made || !shape) gr_fail(GR_MEMORY);
-  if (what.rank)
-    gr_note_shapes(words + s->dims[1], &what, shape);
-  else
-    gr_note_shapes(&s->dims[1], &what, shape);
+  gr_word *found = malloc(8 * (size_t)(s->dims[0] + 1));
+  if (!found) gr_fail(GR_MEMORY);
+  for (int64_t n = 0; n < s->dims[2]; n++) found[order[n]].i = -1;
+  gr_note_shapes(what.rank ? words + s->dims[1] : &s->dims[1], &what, found);
   for (int64_t n = s->dims[2] - 1; n >= 0; n--) {
-    const int64_t *at = words + order[n];
-    const gr_cell_info *info = &shapes[shape[order[n]].i].cell[*at++];
-    for (int k = 0; k < info->fields; k++) at = gr_note_shapes(at, info->field + k, shape);
+    const int64_t *at = words + order[n], shape = found[order[n]].i;
+    if (shape < 0) continue;
+    const gr_cell_info *info = &shapes[shape].cell[*at++];
+    for (int k = 0; k < info->fields; k++) at = gr_note_shapes(at, info->field + k, found);
   }
   for (int64_t n = 0; n < s->dims[2]; n++) {
-    const int64_t *at = words + order[n];
-    int64_t tag = *at++;
-    const gr_cell_info *info = &shapes[shape[order[n]].i].cell[tag];
-    int boxes = 0, blocks = 0, size = 0;
-    for (int k = 0; k < info->fields; k++) {
-      boxes += info->field[k].kind == 3 && !info->field[k].rank;
-      blocks += info->field[k].rank > 0;
-      size += info->field[k].rank ? 2 + info->field[k].rank : 1;
-    }
-    gr_cell *c = gr_cell_new(&gr_self, (int)tag, boxes, blocks, size, 0);
+    const int64_t *at = words + order[n], shape = found[order[n]].i, tag = *at++;
+    if (shape < 0) continue;
+    const gr_cell_info *info = &shapes[shape].cell[tag];
+    gr_cell *c = gr_cell_new(self, (int)tag, info->boxes, info->blocks, info->words, 0);
+    c->holders = 0;
     for (int k = 0; k < info->fields; k++) {
       const gr_field *f = info->field + k;
       if (f->rank)
-        at = gr_read_array(at, f, c->w + f->rest, &c->w[f->place].b, made);
+        at = gr_read_array(self, at, f, c->w + f->rest, &c->w[f->place].b, found);
       else if (f->kind == 3)
-        c->w[f->place].c = gr_cell_at(made, *at++);
+        c->w[f->place].c = gr_cell_at(found, *at++);
       else
         c->w[f->place].i = *at++;
     }
-    made[order[n]] = c;
+    found[order[n]].c = c;
   }
   if (what.rank)
-    gr_read_array(words + s->dims[1], &what, rest, owner, made);
+    gr_read_array(self, words + s->dims[1], &what, rest, owner, found);
   else
-    *box = gr_cell_at(made, s->dims[1]);
-  for (int64_t n = 0; n < s->dims[2]; n++) gr_drop_cell(&gr_self, made[order[n]]);
-  free(shape);
-  free(made);
+    *box = gr_cell_at(found, s->dims[1]);
+  free(found);
 }

@@ -16,7 +16,7 @@ pub struct Cell {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Header {
     pub tag: u16,
     pub boxes: u16,
@@ -92,6 +92,15 @@ pub(crate) unsafe fn tag(cell: *mut Cell) -> i64 {
 
 pub(crate) unsafe fn word(cell: *mut Cell, at: usize) -> *mut i64 {
     unsafe { cell.add(1).cast::<i64>().add(at) }
+}
+
+pub(crate) unsafe fn holders(cell: *mut Cell) -> i64 {
+    unsafe { (*cell).holders }
+}
+
+/// A new cell waits for its first holder.
+pub(crate) unsafe fn unheld(cell: *mut Cell) {
+    unsafe { (*cell).holders = 0 };
 }
 
 pub(crate) unsafe fn hold(cell: *mut Cell) -> *mut Cell {

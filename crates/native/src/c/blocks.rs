@@ -157,7 +157,7 @@ impl Emitter<'_> {
                 let owned = self.own((*array).into(), ownership, stmt.span);
                 let (ty, target) = (self.ty(array.ty), self.name(*y));
                 self.line(&format!("{ty} {target} = {owned};"));
-                self.store(&target, array.ty, index, *value, "=");
+                self.store(&target, array.ty, index, *value, "=", ownership);
             }
             (Op::Fill { dims, value }, [y]) => {
                 let name = self.declare(&[*y]).remove(0);
@@ -188,7 +188,7 @@ impl Emitter<'_> {
                 self.line(&format!("  for (int64_t k = 0; k < {name}.d[0]; k++) {name}.p[k] = digits[k];"));
                 self.line("}");
             }
-            (Op::Literal { items, ty }, [y]) => self.literal(items, *ty, *y, stmt.span),
+            (Op::Literal { items, ty }, [y]) => self.literal(items, *ty, *y, ownership, stmt.span),
             (Op::Check { cond, failure }, []) => {
                 let cond = self.atom(*cond);
                 let code = self.site(*failure, stmt.span);
@@ -219,7 +219,7 @@ impl Emitter<'_> {
             }
             (Op::Add { acc, index, value }, []) => {
                 let name = self.accumulator(*acc);
-                self.store(&name, acc.ty, index, *value, "+=");
+                self.store(&name, acc.ty, index, *value, "+=", ownership);
             }
             (Op::Product(product), []) => self.product(product, stmt.span),
             (Op::Freeze { acc }, [y]) => {
@@ -257,8 +257,8 @@ impl Emitter<'_> {
     }
 
     /// `target[index] = value` or `+=`, for a number, a row or the whole.
-    fn store(&mut self, target: &str, ty: Type, index: &[Atom], value: Atom, operator: &str) {
-        let value_text = self.atom(value);
+    fn store(&mut self, target: &str, ty: Type, index: &[Atom], value: Atom, operator: &str, ownership: &mut Ownership) {
+        let value_text = if value.ty().is_array() { self.atom(value) } else { self.take(value, ownership) };
         let adds = operator == "+=";
         if ty.rank == 0 {
             if adds && is_box(ty) {
@@ -276,7 +276,7 @@ impl Emitter<'_> {
             } else if adds {
                 self.merge(&place, &value_text, ty.shape());
             } else {
-                self.line(&format!("gr_put(self, &{place}, gr_hold_cell({value_text}));"));
+                self.line(&format!("gr_put(self, &{place}, {value_text});"));
             }
             return;
         }
@@ -286,7 +286,7 @@ impl Emitter<'_> {
             let count = count.join(" * ");
             if adds {
                 self.line(&format!("for (int64_t k = 0; k < {count}; k++) {{"));
-                self.merge(&format!("{target}.p[{offset} + k]"), &format!("{value_text}.p[k]"), ty.shape());
+                self.merge(&format!("{target}.p[{offset} + k]"), &format!("gr_hold_cell({value_text}.p[k])"), ty.shape());
                 self.line("}");
             } else {
                 self.line(&format!("gr_put_all(self, {target}.p + {offset}, {value_text}.p, {count});"));
@@ -321,7 +321,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn literal(&mut self, items: &[Atom], ty: Type, y: Var, span: Span) {
+    fn literal(&mut self, items: &[Atom], ty: Type, y: Var, ownership: &mut Ownership, span: Span) {
         let name = self.declare(&[y]).remove(0);
         self.line(&format!("{name}.d[0] = {};", items.len()));
         let first = items.first().filter(|a| a.ty().is_array()).map(|a| self.atom(*a));
@@ -335,7 +335,7 @@ impl Emitter<'_> {
                 let text = self.atom(*item);
                 self.same_row(&name, ty, &text, span);
             }
-            self.store(&name, ty, &[Atom::Int(i as i64)], *item, "=");
+            self.store(&name, ty, &[Atom::Int(i as i64)], *item, "=", ownership);
         }
     }
 

@@ -36,7 +36,8 @@ pub(super) fn tables(module: &Module, shapes: &BTreeSet<ShapeId>) -> String {
             let name = format!("gr_fields_{}_{tag}", shape.0);
             let list = if list.is_empty() { "{0}".to_string() } else { list.join(", ") };
             let _ = writeln!(text, "static const gr_field {name}[] = {{{list}}};");
-            let _ = write!(cells, "{{{}, {name}}}, ", fields.len());
+            let CellLayout { boxes, blocks, words, .. } = layout;
+            let _ = write!(cells, "{{{}, {name}, {boxes}, {blocks}, {words}}}, ", fields.len());
         }
         let _ = writeln!(text, "static const gr_cell_info gr_cells_{}[] = {{{cells}{{0}}}};", shape.0);
         let _ = write!(rows, "[{0}] = {{gr_cells_{0}}}, ", shape.0);
@@ -158,7 +159,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// `place = merge(place, value)` for a box.
+    /// `place = merge(place, value)` for a box, which is taken over.
     pub(super) fn merge(&mut self, place: &str, value: &str, shape: Option<ShapeId>) {
         let merge = shape.and_then(|s| self.module.shape(s).merge);
         let Some(merge) = merge else { gradus_source::bug!("boxes are added that have no sum") };

@@ -211,14 +211,13 @@ impl Emitter<'_, '_, '_> {
     }
 
     /// Replaces the element or row at an index.
-    pub(super) fn store(&mut self, array: &Array, index: &[Value], value: Atom) {
+    pub(super) fn store(&mut self, array: &Array, index: &[Value], value: Atom, ownership: &mut Ownership) {
         let address = self.address(array, index);
         if value.ty().is_array() {
             let from = self.parts(value)[0];
             self.copy_row(address, from, &array.dims[index.len()..], array.scalar);
         } else if is_box(array.scalar) {
-            let value = self.number(value);
-            self.hold_cell(value);
+            let value = self.take(value, ownership)[0];
             self.put(address, value);
         } else {
             let value = self.number(value);
@@ -257,7 +256,7 @@ impl Emitter<'_, '_, '_> {
         }
     }
 
-    pub(super) fn literal(&mut self, items: &[Atom], ty: Type, span: Span) -> Array {
+    pub(super) fn literal(&mut self, items: &[Atom], ty: Type, ownership: &mut Ownership, span: Span) -> Array {
         let mut dims = vec![self.b.ins().iconst(types::I64, items.len() as i64)];
         match items.first().filter(|a| a.ty().is_array()) {
             Some(first) => dims.extend(self.parts(*first)[2..].to_vec()),
@@ -274,7 +273,7 @@ impl Emitter<'_, '_, '_> {
                 self.same_shape(&row, &array.dims[1..], span);
             }
             let i = self.b.ins().iconst(types::I64, i as i64);
-            self.store(&array, &[i], *item);
+            self.store(&array, &[i], *item, ownership);
         }
         array
     }

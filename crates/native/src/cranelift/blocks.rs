@@ -104,7 +104,7 @@ impl Emitter<'_, '_, '_> {
             (Op::Set { array, index, value }, [y]) => {
                 let index = self.numbers(index);
                 let array = self.own((*array).into(), ownership, span);
-                self.store(&array, &index, *value);
+                self.store(&array, &index, *value, ownership);
                 self.bind_array(*y, array);
             }
             (Op::Fill { dims, value }, [y]) => {
@@ -131,7 +131,7 @@ impl Emitter<'_, '_, '_> {
                 self.bind_array(*y, array);
             }
             (Op::Literal { items, ty }, [y]) => {
-                let array = self.literal(items, *ty, span);
+                let array = self.literal(items, *ty, ownership, span);
                 self.bind_array(*y, array);
             }
             (Op::Check { cond, failure }, []) => {
@@ -146,7 +146,7 @@ impl Emitter<'_, '_, '_> {
             (Op::While(l), binds) => self.while_loop(l, binds, ownership, span),
             (Op::Call { function, args }, binds) => self.call(*function, args, binds, ownership),
             (Op::Open { init }, [acc]) => self.open(*init, *acc, ownership, span),
-            (Op::Add { acc, index, value }, []) => self.add(*acc, index, *value, span),
+            (Op::Add { acc, index, value }, []) => self.add(*acc, index, *value, ownership, span),
             (Op::Product(product), []) => self.product(product, span),
             (Op::Freeze { acc }, [y]) => match self.held(*acc) {
                 Held::Array(array) => self.bind_array(*y, array),
@@ -186,20 +186,20 @@ impl Emitter<'_, '_, '_> {
         }
     }
 
-    fn add(&mut self, acc: Var, index: &[Atom], value: Atom, span: Span) {
+    fn add(&mut self, acc: Var, index: &[Atom], value: Atom, ownership: &mut Ownership, span: Span) {
         match self.held(acc) {
             Held::Array(array) if value.ty().is_array() => {
                 let index = self.numbers(index);
                 self.add_rows(&array, &index, value, span);
             }
             _ => {
-                let value = self.number(value);
+                let value = self.take(value, ownership)[0];
                 self.add_number(acc, index, value);
             }
         }
     }
 
-    /// Adds to an accumulator of one number or to an element.
+    /// Adds to an accumulator of one number or to an element; takes over a box.
     pub(super) fn add_number(&mut self, acc: Var, index: &[Atom], value: Value) {
         let address = match self.held(acc) {
             Held::Sum(variable) => {

@@ -5,14 +5,14 @@ use crate::flow::*;
 use crate::ownership::Ownership;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, BlockArg, InstBuilder, Value};
-use gradus_runtime::boxes::{Field, Kind as FieldKind, Shapes};
+use gradus_runtime::boxes::{Field, Fields, Kind as FieldKind, Shapes};
 use gradus_runtime::cells::{immediate, NIL, TAG_OFFSET, WORDS_OFFSET};
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 
 /// The cells of a program, for those that write them out and read them in.
 pub(super) fn shapes(module: &Module) -> Shapes {
-    let fields = |types: &Vec<Type>| {
+    let fields = |(tag, types): (usize, &Vec<Type>)| {
         let layout = CellLayout::of(types);
         let field = |(ty, place): (&Type, &Place)| Field {
             kind: match ty.scalar {
@@ -24,9 +24,9 @@ pub(super) fn shapes(module: &Module) -> Shapes {
             at: place.at,
             rest: place.rest,
         };
-        types.iter().zip(&layout.places).map(field).collect()
+        Fields::new(tag, types.iter().zip(&layout.places).map(field).collect())
     };
-    Shapes(module.shapes.iter().map(|shape| shape.cells.iter().map(fields).collect()).collect())
+    Shapes(module.shapes.iter().map(|shape| shape.cells.iter().enumerate().map(fields).collect()).collect())
 }
 
 fn offset(word: usize) -> i32 {
@@ -195,7 +195,7 @@ impl Emitter<'_, '_, '_> {
         self.drop_cell(old);
     }
 
-    /// Adds a box to the one at an address.
+    /// Adds a box, which is taken over, to the one at an address.
     pub(super) fn merge_at(&mut self, address: Value, value: Value, shape: Option<ShapeId>) {
         let old = self.b.ins().load(types::I64, plain(), address, 0);
         let nil = self.b.ins().iconst(types::I64, NIL);
@@ -204,7 +204,7 @@ impl Emitter<'_, '_, '_> {
         self.b.ins().store(plain(), sum, address, 0);
     }
 
-    /// The sum of two boxes of a linear shape, the first of which is taken over.
+    /// The sum of two boxes of a linear shape, which are taken over.
     pub(super) fn merged(&mut self, shape: Option<ShapeId>, a: Value, b: Value) -> Value {
         let merge = shape.and_then(|s| self.linker.module.shape(s).merge);
         let Some(merge) = merge else { gradus_source::bug!("boxes are added that have no sum") };
@@ -220,6 +220,7 @@ impl Emitter<'_, '_, '_> {
             let step = e.b.ins().ishl_imm_s(index, 3);
             let (place, other) = (e.b.ins().iadd(to, step), e.b.ins().iadd(from, step));
             let value = e.b.ins().load(types::I64, plain(), other, 0);
+            e.hold_cell(value);
             e.merge_at(place, value, ty.shape());
             Vec::new()
         });

@@ -90,10 +90,10 @@ impl Module {
         self.shapes.iter().any(|s| s.merge == Some(function))
     }
 
-    /// The parameters that a function takes over from its caller; others it borrows. Sums of boxes take over what is added to, to change it.
+    /// The parameters that a function takes over from its caller; others it borrows. Sums of boxes take over both, to make the sum of their cells.
     pub fn taken_over(&self, function: FunctionId) -> &[Var] {
         match self.is_merge(function) {
-            true => &self.function(function).params[..1],
+            true => &self.function(function).params,
             false => &[],
         }
     }

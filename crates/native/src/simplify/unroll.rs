@@ -9,6 +9,8 @@ use gradus_core::traverse::with_stack;
 pub const FEW: usize = 16;
 /// A loop may not become longer than this many statements.
 const LONG: usize = 400;
+/// Nor may it become more than this many loops: they would cost the C compiler much, and gain nothing.
+const LOOPS: usize = 4;
 
 /// Says whether anything was written out.
 pub fn run(block: &mut Block) -> bool {
@@ -39,13 +41,17 @@ pub fn run(block: &mut Block) -> bool {
 fn iterations(l: &For) -> Option<usize> {
     let Atom::Int(count) = l.count else { return None };
     let count = usize::try_from(count.max(0)).ok()?;
-    let fits = count <= FEW && count.saturating_mul(size(&l.body)) <= LONG;
+    let (statements, loops) = size(&l.body);
+    let fits = count <= FEW && count.saturating_mul(statements) <= LONG && count.saturating_mul(loops) <= LOOPS;
     fits.then_some(count)
 }
 
-fn size(block: &Block) -> usize {
-    let nested = |s: &Stmt| s.op.blocks().iter().map(|(b, _)| with_stack(|| size(b))).sum::<usize>();
-    block.stmts.iter().map(|s| 1 + nested(s)).sum()
+/// How many statements and loops there are.
+fn size(block: &Block) -> (usize, usize) {
+    let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
+    let own = |s: &Stmt| (1, usize::from(matches!(s.op, Op::For(_) | Op::While(_))));
+    let nested = |s: &Stmt| s.op.blocks().iter().map(|(b, _)| with_stack(|| size(b))).fold(own(s), add);
+    block.stmts.iter().map(nested).fold((0, 0), add)
 }
 
 fn write_out(l: &For, binds: &[Var], count: usize, span: gradus_source::Span, out: &mut Vec<Stmt>) {
