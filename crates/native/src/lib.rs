@@ -49,6 +49,7 @@ pub mod refusal;
 pub mod run;
 pub mod simplify;
 mod sole;
+mod spread;
 pub mod steady;
 mod steps;
 mod straight;

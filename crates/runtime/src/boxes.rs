@@ -189,13 +189,8 @@ pub unsafe extern "C" fn output(
     from: *const i64,
 ) -> i32 {
     unsafe {
-        let mut writer = Writer {
-            shapes: &*shapes,
-            words: Vec::new(),
-            shared: HashMap::new(),
-            todo: Vec::new(),
-            done: Vec::new(),
-        };
+        let mut writer =
+            Writer { shapes: &*shapes, words: Vec::new(), shared: HashMap::new(), todo: Vec::new(), done: Vec::new() };
         let root = if rank == 0 {
             writer.write(slice(from.cast(), 1), shape as usize);
             writer.done.pop().unwrap_or(-1)

@@ -72,6 +72,15 @@ impl Emitter<'_> {
         text
     }
 
+    /// The element at an index. The row comes first: so the C compiler sees best how far apart the elements of a loop are.
+    fn element(&mut self, array: &str, ty: Type, index: &[Atom]) -> String {
+        let Some((last, row)) = index.split_last().filter(|(_, row)| !row.is_empty()) else {
+            return format!("{array}.p[{}]", self.offset(array, ty, index));
+        };
+        let (row, last) = (self.offset(array, ty, row), self.atom(*last));
+        format!("({array}.p + {row})[{last}]")
+    }
+
     /// The element number of an index, and the number of elements that it stands for.
     pub(super) fn offset(&mut self, array: &str, ty: Type, index: &[Atom]) -> String {
         let mut text = String::new();
@@ -137,8 +146,8 @@ impl Emitter<'_> {
             }
             (Op::Get { array, index }, [y]) => {
                 let name = self.name(*array);
-                let offset = self.offset(&name, array.ty, index);
                 if y.ty.is_array() {
+                    let offset = self.offset(&name, array.ty, index);
                     let dims: Vec<String> =
                         (index.len()..array.ty.rank as usize).map(|axis| format!("{name}.d[{axis}]")).collect();
                     self.define(*y, &format!("{{{name}.p + {offset}, {name}.b, {{{}}}}}", dims.join(", ")));
@@ -146,7 +155,8 @@ impl Emitter<'_> {
                         self.line(&format!("gr_hold({name}.b);"));
                     }
                 } else {
-                    self.define(*y, &format!("{name}.p[{offset}]"));
+                    let element = self.element(&name, array.ty, index);
+                    self.define(*y, &element);
                     if y.ty.is_counted() && ownership.holds(*y) {
                         let element = self.name(*y);
                         self.hold(&element, y.ty);
@@ -257,7 +267,15 @@ impl Emitter<'_> {
     }
 
     /// `target[index] = value` or `+=`, for a number, a row or the whole.
-    fn store(&mut self, target: &str, ty: Type, index: &[Atom], value: Atom, operator: &str, ownership: &mut Ownership) {
+    fn store(
+        &mut self,
+        target: &str,
+        ty: Type,
+        index: &[Atom],
+        value: Atom,
+        operator: &str,
+        ownership: &mut Ownership,
+    ) {
         let value_text = if value.ty().is_array() { self.atom(value) } else { self.take(value, ownership) };
         let adds = operator == "+=";
         if ty.rank == 0 {
@@ -268,9 +286,8 @@ impl Emitter<'_> {
             }
             return;
         }
-        let offset = if index.is_empty() { "0".to_string() } else { self.offset(target, ty, index) };
         if !value.ty().is_array() {
-            let place = format!("{target}.p[{offset}]");
+            let place = self.element(target, ty, index);
             if !is_box(ty) {
                 self.line(&format!("{place} {operator} {value_text};"));
             } else if adds {
@@ -280,13 +297,18 @@ impl Emitter<'_> {
             }
             return;
         }
+        let offset = if index.is_empty() { "0".to_string() } else { self.offset(target, ty, index) };
         let count: Vec<String> = (index.len()..ty.rank as usize).map(|axis| format!("{target}.d[{axis}]")).collect();
         let element = scalars::c_type(ty.scalar);
         if is_box(ty) {
             let count = count.join(" * ");
             if adds {
                 self.line(&format!("for (int64_t k = 0; k < {count}; k++) {{"));
-                self.merge(&format!("{target}.p[{offset} + k]"), &format!("gr_hold_cell({value_text}.p[k])"), ty.shape());
+                self.merge(
+                    &format!("{target}.p[{offset} + k]"),
+                    &format!("gr_hold_cell({value_text}.p[k])"),
+                    ty.shape(),
+                );
                 self.line("}");
             } else {
                 self.line(&format!("gr_put_all(self, {target}.p + {offset}, {value_text}.p, {count});"));

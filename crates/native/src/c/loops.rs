@@ -10,17 +10,17 @@ use crate::flow::*;
 use crate::in_place;
 use crate::ownership::Ownership;
 use crate::peel;
+use crate::spread::{spread, width};
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE};
 use crate::straight;
 use gradus_core::Prim;
 use gradus_source::Span;
-use rustc_hash::FxHashMap;
 
 /// The arrays that a loop fills.
 #[derive(Clone, Copy)]
 pub(super) struct Collected<'a> {
     pub(super) arrays: &'a [Var],
-    /// For each the lengths of rows that are lists of numbers, see [`spread_rows`].
+    /// For each the lengths of rows that are lists of numbers, see [`spread`].
     pub(super) rows: &'a [Option<Vec<usize>>],
     /// Whether all of them are there before the first row is.
     pub(super) known: bool,
@@ -71,7 +71,7 @@ impl Emitter<'_> {
         let (state_binds, arrays) = binds.split_at(l.carried.len());
         let count = self.atom(l.count);
         let state = self.state(&l.carried, state_binds, ownership, span);
-        let (spread, rows) = spread_rows(l);
+        let (spread, rows) = spread(l);
         for (array, row) in arrays.iter().zip(&rows) {
             let (ty, name) = (self.ty(array.ty), self.name(*array));
             let dims: String = match row {
@@ -482,63 +482,9 @@ fn states_saved_first(mut l: For, arrays: &[Var], rows: &[Option<Vec<usize>>]) -
 }
 
 /// How many results of a body are for a row: each number of those that are spread, otherwise the row itself.
-fn width(row: &Option<Vec<usize>>) -> usize {
-    row.as_ref().map_or(1, |dims| dims.iter().product())
-}
-
 /// Whether an operation asks for the memory of its results by `Emitter::make`.
 fn makes_array(op: &Op) -> bool {
     matches!(op, Op::For(_) | Op::Fill { .. } | Op::Literal { .. })
-}
-
-/// The loop with rows that are lists of numbers collected number by number, and for each collected value the lengths of such rows: none for
-/// a number; `None` if the row has to be made first.
-fn spread_rows(l: &For) -> (For, Vec<Option<Vec<usize>>>) {
-    let mut spread = l.clone();
-    let uses = walk::count_uses(&l.body);
-    let mut lists = Vec::new();
-    let mut rows = Vec::new();
-    let collected = spread.body.results.split_off(l.carried.len());
-    for result in collected {
-        let mut items = Vec::new();
-        let lengths = lengths_of_list(&l.body, result, &uses, &mut items, &mut lists);
-        spread.body.results.extend(if lengths.is_some() { items } else { vec![result] });
-        rows.push(lengths);
-    }
-    spread.body.stmts.retain(|s| !s.binds.iter().any(|v| lists.contains(v)));
-    (spread, rows)
-}
-
-/// The lengths of a list of numbers, or of such lists, that is written out in a block and used nowhere else; its items are added to `items`
-/// and the lists themselves to `lists`.
-fn lengths_of_list(
-    block: &Block,
-    list: Atom,
-    uses: &FxHashMap<Var, usize>,
-    items: &mut Vec<Atom>,
-    lists: &mut Vec<Var>,
-) -> Option<Vec<usize>> {
-    if !list.ty().is_array() {
-        items.push(list);
-        return Some(Vec::new());
-    }
-    let var = list.var().filter(|v| uses.get(v) == Some(&1) && !is_box(v.ty))?;
-    let made = block.stmts.iter().find(|s| s.binds.contains(&var))?;
-    let Op::Literal { items: parts, .. } = &made.op else { return None };
-    let (kept_items, kept_lists) = (items.len(), lists.len());
-    let mut lengths: Option<Vec<usize>> = None;
-    for part in parts {
-        let inner = lengths_of_list(block, *part, uses, items, lists);
-        if inner.is_none() || lengths.as_ref().is_some_and(|known| Some(known) != inner.as_ref()) {
-            items.truncate(kept_items);
-            lists.truncate(kept_lists);
-            return None;
-        }
-        lengths = inner;
-    }
-    let lengths = lengths?;
-    lists.push(var);
-    Some([vec![parts.len()], lengths].concat())
 }
 
 /// Whether a loop runs in vector lanes, if need be with its branches straightened and its checks made before it.

@@ -70,13 +70,13 @@ pub(super) fn vectors(l: &For) -> Option<Vectors> {
     }
     let numbers = l.body.results.iter().all(|a| !a.ty().is_counted());
     let waiting = places.iter().filter(|(acc, _)| found.meeting.contains(acc));
-    let wait: usize = waiting.map(|(_, place)| if goes_on(place) { WAIT_APART } else { WAIT }).sum();
+    // Where each iteration has a place of its own, additions wait for nothing: they run in vector lanes, too.
+    let wait = WAIT * waiting.filter(|(_, place)| !goes_on(place)).count();
     (numbers && (wait == 0 || work(&l.body) >= wait)).then_some(found)
 }
 
-/// Operations that make up for the wait of an addition: one by one, or in vector lanes, since each iteration has a place of its own.
+/// Operations that make up for the wait of an addition.
 const WAIT: usize = 6;
-const WAIT_APART: usize = 1;
 
 /// Whether each iteration has a place of its own.
 fn goes_on(place: &[Place]) -> bool {

@@ -2,11 +2,13 @@
 //! [`crate::cores`].
 
 use super::emit::{args, machine_type, machine_types, plain, shared_sums, Array, Emitter, Held, Linker};
+use super::loops::Collected;
 use super::same::Shared;
 use crate::cores::Chunked;
 use crate::flow::*;
 use crate::ownership::Ownership;
 use crate::place::Places;
+use crate::spread::spread;
 use crate::steady::Length;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{types, AbiParam, InstBuilder, Signature, Value};
@@ -230,7 +232,7 @@ impl Emitter<'_, '_, '_> {
         let mut filled = Vec::new();
         for var in arrays {
             match self.borrow(outside, &mut at, *var) {
-                Held::Array(array) => filled.push(Some(array)),
+                Held::Array(array) => filled.push(array),
                 Held::Number(_) | Held::Sum(_) | Held::SumAt(_) => gradus_source::bug!("{} is no array", var.name),
             }
         }
@@ -267,7 +269,10 @@ impl Emitter<'_, '_, '_> {
             record = self.b.ins().iadd(record, bytes);
             self.held.insert(sum, Held::Array(array));
         }
-        let ends = self.iterations(l, arrays, &filled, &state, [from, to], *span);
+        let (spread, rows) = spread(l);
+        let into: Vec<Collected> =
+            filled.into_iter().zip(&rows).map(|(array, row)| Collected::there(array, row)).collect();
+        let ends = self.iterations(&spread, &into, &state, [from, to], *span);
         for (end, record) in ends.iter().zip(states) {
             self.b.ins().store(plain(), *end, record, 0);
         }

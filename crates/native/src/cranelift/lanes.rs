@@ -1,6 +1,7 @@
 //! Loops in vector lanes, after their [`Plan`]: the strips, phases and steps, and what is joined at the end.
 
-use super::emit::{args, Array, Emitter};
+use super::emit::{args, Emitter};
+use super::loops::Collected;
 use super::math;
 use super::pairs::{cast, is_function, Pair};
 use super::plan::Plan;
@@ -23,13 +24,13 @@ pub(super) struct Totals {
 
 impl Emitter<'_, '_, '_> {
     /// The part of a loop, from `first` to before `end`, that fills whole steps of pairs; gives the index from which single iterations go on, and the
-    /// state there. `flat` are the arrays that are collected; `steps` says where steps are counted, if they are.
+    /// state there. `into` is where the numbers go that are collected; `steps` says where steps are counted, if they are.
     pub(super) fn lanes(
         &mut self,
         l: &For,
         plan: &Plan<'_>,
         [first, end]: [Value; 2],
-        flat: &[Array],
+        into: &[Collected],
         state: &[Value],
         steps: Option<Span>,
     ) -> (Value, Vec<Value>) {
@@ -74,7 +75,7 @@ impl Emitter<'_, '_, '_> {
         for phase in 0..plan.phases {
             let mut write = |e: &mut Self, index: Value, number: usize| {
                 let mut pair = Pair::new(plan, phase, l.index, index, number, &places);
-                e.pair(&mut pair, l, flat, &totals, number);
+                e.pair(&mut pair, l, into, &totals, number);
             };
             let step = 2 * plan.pairs as i64;
             if plan.granule() == step {

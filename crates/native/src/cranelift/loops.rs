@@ -8,6 +8,7 @@ use crate::flow::*;
 use crate::in_place;
 use crate::ownership::Ownership;
 use crate::peel;
+use crate::spread;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE, WINDOW};
 use crate::straight;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -17,6 +18,27 @@ use gradus_core::Prim;
 use gradus_runtime::memory::DATA;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
+
+/// Where what a loop collects goes.
+#[derive(Clone)]
+pub(super) enum Collected {
+    /// An array that is there, of which each iteration gives so many numbers.
+    Numbers(Array, usize),
+    /// An array that is there, of rows.
+    Rows(Array),
+    /// An array of rows of which the first decides its shape. Part of the state: data, block, and the dimensions of a row.
+    FirstDecides(Type),
+}
+
+impl Collected {
+    /// For an array that is there, by the rows of [`spread`].
+    pub(super) fn there(array: Array, row: &Option<Vec<usize>>) -> Collected {
+        match row {
+            Some(_) => Collected::Numbers(array, spread::width(row)),
+            None => Collected::Rows(array),
+        }
+    }
+}
 
 /// Whether a loop runs in vector lanes, if need be with its branches straightened.
 fn runs_in_lanes(l: &For) -> bool {
@@ -60,8 +82,9 @@ impl Emitter<'_, '_, '_> {
     pub(super) fn whole_loop(&mut self, l: &For, binds: &[Var], ownership: &mut Ownership, span: Span) {
         let (carried, arrays) = binds.split_at(l.carried.len());
         let count = self.number(l.count);
-        // Arrays of numbers are there before the loop; those of rows when the first row has decided their shape.
-        let mut flat: Vec<Option<Array>> = Vec::new();
+        // Arrays of numbers are there before the loop; those of other rows when the first row has decided their shape.
+        let (spread, rows) = spread::spread(l);
+        let mut into: Vec<Collected> = Vec::new();
         let mut state = self.first_state(&l.carried, ownership, span);
         let own = state.len();
         // Phases read again what they need, when others have left what they collect.
@@ -69,38 +92,45 @@ impl Emitter<'_, '_, '_> {
             true => vec![None; arrays.len()],
             false => in_place::of(l, arrays, ownership),
         };
-        for (array, old) in arrays.iter().zip(places) {
+        for ((array, row), old) in arrays.iter().zip(&rows).zip(places) {
             if let Some(Held::Array(old)) = old.and_then(|old| self.held.get(&old).cloned()) {
-                flat.push(Some(self.new_for(count, &old, span)));
-            } else if array.ty.rank == 1 {
-                flat.push(Some(self.new_array(vec![count], array.ty.scalar, span)));
+                into.push(Collected::there(self.new_for(count, &old, span), row));
+            } else if let Some(lengths) = row {
+                let zero = self.b.ins().iconst(types::I64, 0);
+                let mut dims = vec![count];
+                for length in lengths {
+                    let some = self.b.ins().icmp(IntCC::SignedGreaterThan, count, zero);
+                    let length = self.b.ins().iconst(types::I64, *length as i64);
+                    dims.push(self.b.ins().select(some, length, zero));
+                }
+                into.push(Collected::there(self.new_array(dims, array.ty.scalar, span), row));
             } else {
-                flat.push(None);
-                // Data, block, and the dimensions of a row.
+                into.push(Collected::FirstDecides(array.ty));
                 state.extend(self.zeros(array.ty.rank as usize + 1));
             }
         }
         let zero = self.b.ins().iconst(types::I64, 0);
-        let ends = self.iterations(l, arrays, &flat, &state, [zero, count], span);
+        let ends = self.iterations(&spread, &into, &state, [zero, count], span);
         self.bind_all(carried, &ends[..own]);
         let mut collected = &ends[own..];
-        for (array, flat) in arrays.iter().zip(flat) {
-            let held = flat.unwrap_or_else(|| {
-                let (own, others) = collected.split_at(array.ty.rank as usize + 1);
-                collected = others;
-                self.rows_or_empty(own, count, array.ty, span)
-            });
+        for (array, into) in arrays.iter().zip(into) {
+            let held = match into {
+                Collected::Numbers(there, _) | Collected::Rows(there) => there,
+                Collected::FirstDecides(ty) => {
+                    let (own, others) = collected.split_at(ty.rank as usize + 1);
+                    collected = others;
+                    self.rows_or_empty(own, count, ty, span)
+                }
+            };
             self.held.insert(*array, Held::Array(held));
         }
     }
 
-    /// A loop from one iteration to before another, given its first state; the last state. `flat` are those arrays that are there already, the others
-    /// are part of the state: data, block, and the dimensions of a row.
+    /// A loop from one iteration to before another, given its first state; the last state.
     pub(super) fn iterations(
         &mut self,
         l: &For,
-        arrays: &[Var],
-        flat: &[Option<Array>],
+        into: &[Collected],
         state: &[Value],
         [from, to]: [Value; 2],
         span: Span,
@@ -110,7 +140,7 @@ impl Emitter<'_, '_, '_> {
             for (i, one) in apart.first.iter().enumerate() {
                 let next = self.b.ins().iconst(types::I64, i as i64 + 1);
                 let end = self.b.ins().smin(to, next);
-                self.one_by_one(one, arrays, flat, state, [start, end], true, span);
+                self.one_by_one(one, into, state, [start, end], true, span);
                 start = self.b.ins().smax(start, next);
             }
             // The last iterations of the loop, as far as they are among these and are not the first.
@@ -121,12 +151,12 @@ impl Emitter<'_, '_, '_> {
                 let before = self.b.ins().smax(before, start);
                 end = self.b.ins().smin(to, before);
             }
-            self.iterations(&apart.others, arrays, flat, state, [start, end], span);
+            self.iterations(&apart.others, into, state, [start, end], span);
             for (behind, one) in apart.last.iter().enumerate().rev() {
                 let count = self.number(l.count);
                 let after = self.b.ins().iadd_imm_s(count, -(behind as i64));
                 let after = self.b.ins().smin(to, after);
-                self.one_by_one(one, arrays, flat, state, [end, after], true, span);
+                self.one_by_one(one, into, state, [end, after], true, span);
                 end = self.b.ins().smax(end, after);
             }
             return Vec::new();
@@ -155,22 +185,19 @@ impl Emitter<'_, '_, '_> {
                         Vec::new()
                     });
                 }
-                let flat: Vec<Array> = flat.iter().flatten().cloned().collect();
-                self.lanes(in_lanes, plan, [from, to], &flat, state, (!bounded).then_some(span))
+                self.lanes(in_lanes, plan, [from, to], into, state, (!bounded).then_some(span))
             }
         };
         // After lanes, few iterations are left, unless those of a loop with state must be done again.
         let few = few || plan.is_some() && l.carried.is_empty();
-        self.one_by_one(l, arrays, flat, &state, [start, to], few, span)
+        self.one_by_one(l, into, &state, [start, to], few, span)
     }
 
     /// The same without lanes.
-    #[allow(clippy::too_many_arguments)]
     fn one_by_one(
         &mut self,
         l: &For,
-        arrays: &[Var],
-        flat: &[Option<Array>],
+        into: &[Collected],
         state: &[Value],
         [from, to]: [Value; 2],
         few: bool,
@@ -185,21 +212,27 @@ impl Emitter<'_, '_, '_> {
             let results = e.block(&l.body, &carried);
             let mut next: Vec<Value> = results[..carried.len()].concat();
             let mut collected = &values[own..];
-            for ((array, flat), row) in arrays.iter().zip(flat).zip(&results[carried.len()..]) {
-                match flat {
-                    Some(array) => {
+            let mut given = results[carried.len()..].iter();
+            for into in into {
+                match into {
+                    Collected::Numbers(array, count) => {
                         let address = e.address(array, &[index]);
-                        if array.dims.len() == 1 {
-                            e.b.ins().store(plain(), row[0], address, 0);
-                        } else {
-                            e.copy_row(address, row[0], &array.dims[1..], array.scalar);
-                            e.let_go(row[1]);
+                        for (value, at) in given.by_ref().take(*count).zip((0..).step_by(width(array.scalar) as usize))
+                        {
+                            e.b.ins().store(plain(), value[0], address, at);
                         }
                     }
-                    None => {
-                        let (own, others) = collected.split_at(array.ty.rank as usize + 1);
+                    Collected::Rows(array) => {
+                        let Some(row) = given.next() else { continue };
+                        let address = e.address(array, &[index]);
+                        e.copy_row(address, row[0], &array.dims[1..], array.scalar);
+                        e.let_go(row[1]);
+                    }
+                    Collected::FirstDecides(ty) => {
+                        let Some(row) = given.next() else { continue };
+                        let (own, others) = collected.split_at(ty.rank as usize + 1);
                         collected = others;
-                        let Array { data, block, dims, .. } = e.collect_row(own, row, index, to, array.ty, span);
+                        let Array { data, block, dims, .. } = e.collect_row(own, row, index, to, *ty, span);
                         next.extend([data, block]);
                         next.extend(&dims[1..]);
                     }

@@ -2,6 +2,7 @@
 
 use super::emit::{machine_type, plain, Array, Emitter, Held};
 use super::lanes::Totals;
+use super::loops::Collected;
 use super::math;
 use super::plan::Plan;
 use crate::flow::*;
@@ -66,7 +67,14 @@ pub(super) fn cast() -> MemFlagsData {
 
 impl Emitter<'_, '_, '_> {
     /// One pair of iterations in one phase.
-    pub(super) fn pair(&mut self, pair: &mut Pair<'_, '_>, l: &For, flat: &[Array], totals: &Totals, number: usize) {
+    pub(super) fn pair(
+        &mut self,
+        pair: &mut Pair<'_, '_>,
+        l: &For,
+        into: &[Collected],
+        totals: &Totals,
+        number: usize,
+    ) {
         let (plan, phase) = (pair.plan, pair.phase);
         for (_, stmt) in plan.stmts.iter().filter(|(at, _)| *at == phase) {
             match (&stmt.op, &stmt.binds[..]) {
@@ -116,9 +124,13 @@ impl Emitter<'_, '_, '_> {
                 (op, _) => gradus_source::bug!("{op:?} in vector lanes"),
             }
         }
-        for (result, array) in l.body.results.iter().zip(flat) {
-            if self.result_phase(pair, *result) == pair.phase {
-                self.store_lanes(pair, array, *result);
+        let mut results = l.body.results.iter();
+        for into in into {
+            let Collected::Numbers(array, width) = into else { gradus_source::bug!("rows in vector lanes") };
+            for (at, result) in results.by_ref().take(*width).enumerate() {
+                if self.result_phase(pair, *result) == pair.phase {
+                    self.store_lanes(pair, array, [at, *width], *result);
+                }
             }
         }
     }
@@ -144,16 +156,18 @@ impl Emitter<'_, '_, '_> {
         (self.b.ins().iadd(buffer, index), 8 * pair.ahead as i32)
     }
 
-    fn store_lanes(&mut self, pair: &mut Pair<'_, '_>, array: &Array, result: Atom) {
+    /// Puts numbers to their places: in each iteration the one `at` of so many.
+    fn store_lanes(&mut self, pair: &mut Pair<'_, '_>, array: &Array, [at, width]: [usize; 2], result: Atom) {
         let address = self.address(array, &[pair.index]);
-        let offset = 8 * pair.ahead as i32;
-        if array.scalar == Scalar::Real {
+        let offset = |lane: usize| 8 * (width * (pair.ahead as usize + lane) + at) as i32;
+        let offsets = [offset(0), offset(1)];
+        if array.scalar == Scalar::Real && width == 1 {
             let value = self.lane_reals(pair, result);
-            self.b.ins().store(vector_flags(), value, address, offset);
+            self.b.ins().store(vector_flags(), value, address, offsets[0]);
         } else {
             let each = self.lane_each(pair, result);
-            for (i, value) in each.into_iter().enumerate() {
-                self.b.ins().store(plain(), value, address, offset + 8 * i as i32);
+            for (value, offset) in each.into_iter().zip(offsets) {
+                self.b.ins().store(plain(), value, address, offset);
             }
         }
     }

@@ -1,11 +1,15 @@
 //! Two branches on one condition, the first of which only prepares for the second, or only adds to sums, are one: what the way back wants from the
 //! way there is then at hand where it is used.
 
+use super::failures;
 use super::fuse::can_fail;
 use crate::flow::walk::{count_uses, free_vars, Renaming};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use rustc_hash::FxHashMap;
+
+/// Between branches that can fail, no more statements are looked at than this.
+const NEAR: usize = 64;
 
 pub fn run(block: &mut Block) {
     with_stack(|| {
@@ -68,7 +72,11 @@ impl Pairs {
     fn second(&mut self, block: &Block, at: usize) -> Option<usize> {
         let later = self.next[at]?;
         let Stmt { binds, op: Op::If { then, otherwise, .. }, .. } = &block.stmts[at] else { return None };
-        if [then, otherwise].into_iter().any(can_fail) {
+        // What fails first still does.
+        let between = &block.stmts[at + 1..later];
+        if [then, otherwise].into_iter().any(can_fail)
+            && (between.len() > NEAR || between.iter().any(failures::can_fail))
+        {
             return None;
         }
         // It can wait, if nobody looks at what it adds before.

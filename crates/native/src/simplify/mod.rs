@@ -7,6 +7,7 @@ mod as_it_was;
 mod at_once;
 mod branches;
 mod collect;
+mod columns;
 mod copies;
 mod dead;
 mod decided;
@@ -127,6 +128,7 @@ pub fn block(block: &mut Block, module: &Module) {
     for _ in 0..2 {
         small_arrays(block);
         forward::run(block);
+        columns::run(block);
         ends::run(block);
         rows::without_copies(block);
         sums::from_state(block);
