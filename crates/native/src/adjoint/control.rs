@@ -42,6 +42,7 @@ impl Sweep<'_> {
                     self.collect_terms(l, &mut stmt.binds);
                     if !l.carried.is_empty() {
                         l.count = self.as_length(l.count);
+                        self.keep_functions(l, &mut stmt.binds);
                         self.keep_arrays(l, &mut stmt.binds);
                     }
                     // A loop that only adds to something may not be run at all on the way there.

@@ -1,7 +1,7 @@
 //! What a loop has computed at some cost is kept for the way back, where to read it is cheaper than to compute it again.
 //!
 //! - Elementary functions whose values the loop collects are in an array already. A loop inside others that only adds them up, as in a mixture, collects
-//!   them too: there they are few, and soon read.
+//!   them too: there they are few, and soon read. So does a loop with state.
 //! - Sums that it adds up in loops inside, such as the products of a row and a vector, are kept if their values matter on the way back. Where the loops
 //!   around the sum collect something, they collect it too. Elsewhere the forward sweep writes them into an array with an axis for each of these loops;
 //!   whether it does is decided when the program runs, by what the array would take and how long the sums are, and where it does not, the way back adds
@@ -79,6 +79,27 @@ impl Sweep<'_> {
                     binds.push(Var::fresh(y.name.with("_saved"), y.ty.in_array()));
                     l.body.results.push((*y).into());
                 }
+            }
+        }
+    }
+
+    /// Makes a loop with state collect the elementary functions whose values the way back needs; `binds` gets the arrays.
+    pub(super) fn keep_functions(&mut self, l: &mut For, binds: &mut Vec<Var>) {
+        let mut matter = self.values_that_matter(&l.body);
+        for stmt in &l.body.stmts {
+            if let Op::Scalar { prim: Prim::MulReal, args } = &stmt.op {
+                if args.iter().any(|a| self.is_active(*a)) {
+                    matter.extend(args.iter().filter_map(|a| a.var()));
+                }
+            }
+        }
+        for stmt in &l.body.stmts {
+            let (Op::Scalar { prim, args }, [y]) = (&stmt.op, &stmt.binds[..]) else { continue };
+            let is_slope = || is_from_value(*prim) && args.iter().any(|a| self.is_active(*a));
+            let is_collected = || l.body.results[l.carried.len()..].contains(&(*y).into());
+            if !is_cheap(*prim) && !self.is_kept(stmt) && !is_collected() && (matter.contains(y) || is_slope()) {
+                binds.push(Var::fresh(y.name.with("_saved"), y.ty.in_array()));
+                l.body.results.push((*y).into());
             }
         }
     }
