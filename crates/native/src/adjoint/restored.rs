@@ -2,7 +2,7 @@
 //! which have restored them.
 
 use super::traced::keep_traces;
-use super::undo::Changed;
+use super::undo::{before_loop, Change, Changed};
 use super::*;
 use gradus_core::traverse::with_stack;
 
@@ -31,21 +31,23 @@ impl Sweep<'_> {
     }
 
     /// Lets a backward block that uses an array which loops inside its own loop change, one after another, have it from the way back through these, which
-    /// restores it, and hand it on as its last result. Gives the state of the backward loop for it.
-    pub(super) fn hand_back(&mut self, body: &Block, state: Var, next: Atom, backward: &mut Block) -> Option<Var> {
+    /// restores it, and hand it on as its last result. What is changed between these loops is undone. Gives the state of the backward loop for it.
+    pub(super) fn hand_back(
+        &mut self,
+        body: &Block,
+        (state, next): (Var, Atom),
+        between: &[Change],
+        backward: &mut Block,
+    ) -> Option<Var> {
         keep_traces(&mut backward.stmts, &self.traces);
         crate::simplify::dead_code(backward, self.module);
+        let by_place = |after: Var| between.iter().find(|change| change.versions().1 == after);
         // From the last to the state itself.
         let mut versions = vec![next.var()?];
         while let Some(after) = versions.last().copied().filter(|v| *v != state) {
             let made = body.stmts.iter().find(|s| s.binds.contains(&after))?;
-            let at = made.binds.iter().position(|v| *v == after)?;
-            let carried = match &made.op {
-                Op::For(l) => &l.carried,
-                Op::While(l) => &l.carried,
-                _ => return None,
-            };
-            versions.push(carried.get(at)?.1.var()?);
+            let before = by_place(after).map(|change| change.versions().0);
+            versions.push(before.or_else(|| before_loop(made, after))?);
         }
         let wanted = free_vars(backward);
         if versions.len() == 1 || !versions.iter().any(|version| wanted.contains(version)) {
@@ -53,16 +55,36 @@ impl Sweep<'_> {
         }
         let last = last_undone(state);
         let mut names: FxHashMap<Var, Var> = FxHashMap::from_iter([(versions[0], last)]);
+        // How many statements come before the latest version that is known, and what undoes changes after so many.
+        let (mut known, mut undoing) = (0, Vec::new());
         for pair in versions.windows(2) {
-            let restored = *self.restored.get(&pair[0])?;
-            let at = backward.stmts.iter().position(|s| s.binds.contains(&restored))?;
-            if backward.stmts[..=at].iter().any(|s| looks_into(s, pair[1])) {
+            let before = match by_place(pair[0]) {
+                Some(change) => {
+                    self.b.push();
+                    let undone = change.undo(self.b, names[&pair[0]], |_, known| known);
+                    undoing.push((known, self.b.pop(Vec::new()).stmts));
+                    undone
+                }
+                None => {
+                    let restored = *self.restored.get(&pair[0])?;
+                    let at = backward.stmts.iter().position(|s| s.binds.contains(&restored))?;
+                    if at < known {
+                        return None;
+                    }
+                    known = at + 1;
+                    restored
+                }
+            };
+            if backward.stmts[..known].iter().any(|s| looks_into(s, pair[1])) {
                 return None;
             }
-            names.insert(pair[1], restored);
+            names.insert(pair[1], before);
         }
         let first = names[&state];
         rename_versions(backward, &names, last);
+        for (at, stmts) in undoing.into_iter().rev() {
+            backward.stmts.splice(at..at, stmts);
+        }
         backward.results.push(first.into());
         Some(last)
     }

@@ -4,7 +4,7 @@
 //! backward sweep has been written, so the forward sweep gives nothing at first ([`Atom::Nil`]), and [`keep_traces`] puts the cells in.
 
 use super::emitted::Emitted;
-use super::undo::Changed;
+use super::undo::{changes_between_loops, Change, Changed};
 use super::*;
 use gradus_core::traverse::with_stack;
 
@@ -40,6 +40,8 @@ pub(super) struct Traced {
     emitted: Vec<Emitted>,
     /// State of a loop whose changes can be undone.
     changed: Vec<Changed>,
+    /// The changes of state that loops inside change, too.
+    between: Vec<Change>,
 }
 
 /// What a block keeps in its trace.
@@ -164,7 +166,7 @@ impl Sweep<'_> {
             written
         };
         let trace = Var::fresh("trace", Type::boxed(shape));
-        let (mut before, mut changed) = (None, Vec::new());
+        let (mut before, mut changed, mut between) = (None, Vec::new(), Vec::new());
         let op = match op {
             Op::If { cond, then, otherwise, .. } => {
                 let (then, otherwise) = (sweep(self, then, &[]), sweep(self, otherwise, &[]));
@@ -174,6 +176,7 @@ impl Sweep<'_> {
             Op::For(mut l) => {
                 changed = Changed::find(&l.carried, &l.body, 0);
                 changed.iter_mut().for_each(|changed| changed.read_old(&mut l.body));
+                between = between_loops(&l.carried, &mut l.body, 0);
                 before = Some((carry_trace(&mut l.carried, &mut binds, trace, nil), l.count));
                 // The backward sweep counts, too, so that the index need not be kept.
                 let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
@@ -184,6 +187,7 @@ impl Sweep<'_> {
             Op::While(mut l) => {
                 changed = Changed::find(&l.carried, &l.body, 1);
                 changed.iter_mut().for_each(|changed| changed.read_old(&mut l.body));
+                between = between_loops(&l.carried, &mut l.body, 1);
                 let iteration = carry_trace(&mut l.carried, &mut binds, trace, nil);
                 let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
                 let mut body = sweep(self, l.body, &params);
@@ -195,7 +199,7 @@ impl Sweep<'_> {
             _ => gradus_source::bug!("a trace of something without blocks"),
         };
         self.b.stmt(Stmt { binds, op, span });
-        Record::Traced(Traced { trace, before, shape, records, results, emitted, changed })
+        Record::Traced(Traced { trace, before, shape, records, results, emitted, changed, between })
     }
 
     pub(super) fn backward_traced_if(&mut self, stmt: Stmt, traced: Traced) {
@@ -234,7 +238,7 @@ impl Sweep<'_> {
         let state = self.adjoint_state(&stmt, carried, &adjs);
         let params: Vec<Var> = std::iter::once(index).chain(carried.iter().map(|(v, _)| *v)).collect();
         let free = outer_vars(body, &params);
-        let Traced { trace, before, shape, mut records, mut results, mut emitted, changed } = traced;
+        let Traced { trace, before, shape, mut records, mut results, mut emitted, changed, between } = traced;
         let Some((before, count)) = before else { gradus_source::bug!("the trace of a loop was not carried") };
         let emitted = emitted.pop().unwrap_or_default();
         let (records, results) = (records.pop().unwrap_or_default(), results.pop().unwrap_or_default());
@@ -259,7 +263,7 @@ impl Sweep<'_> {
             for (at, (state, _)) in carried.iter().enumerate() {
                 let is_other = !changed.iter().any(|changed| changed.at == at) && state.ty.shape().is_none();
                 if is_other && state.ty.is_array() {
-                    let handed = s.hand_back(body, *state, results[at + skip], &mut backward);
+                    let handed = s.hand_back(body, (*state, results[at + skip]), &between, &mut backward);
                     restored.extend(handed.map(|var| (var, stmt.binds[at])));
                 }
             }
@@ -298,6 +302,18 @@ impl Sweep<'_> {
         self.traces.insert((trace, tag), Kept { shape, tag, vars: vars.clone() });
         unpacked(cell, tag, &vars, again, backward)
     }
+}
+
+/// What a body changes of arrays that loops inside it change, too. It then reads what it overwrites. `skip`: how many of its results come before the state.
+fn between_loops(carried: &[(Var, Atom)], body: &mut Block, skip: usize) -> Vec<Change> {
+    let mut found = Vec::new();
+    for (at, (state, _)) in carried.iter().enumerate() {
+        if state.ty.is_array() && state.ty.shape().is_none() {
+            found.extend(changes_between_loops(body, *state, body.results[at + skip]).unwrap_or_default());
+        }
+    }
+    found.iter_mut().for_each(|change| change.read_old(body));
+    found
 }
 
 /// Makes the trace of an iteration, nothing at first, state of the loop: the last, after which what is collected comes. Gives the

@@ -61,7 +61,42 @@ impl Changed {
     }
 }
 
+/// The places that a body changes of a state which loops inside it change, too: from the last change to the first.
+pub(super) fn changes_between_loops(body: &Block, state: Var, next: Atom) -> Option<Vec<Change>> {
+    let mut after = next.var()?;
+    let (mut changes, mut loops, mut places) = (Vec::new(), 0, 0);
+    while after != state {
+        let made = body.stmts.iter().find(|s| s.binds.contains(&after))?;
+        if let Some(before) = before_loop(made, after) {
+            loops += 1;
+            after = before;
+            continue;
+        }
+        let change = change_by(made, after)?;
+        after = change.before;
+        places += change.places.len();
+        changes.push(change);
+    }
+    (loops > 0 && (1..=FEW).contains(&places)).then_some(changes)
+}
+
+/// What a loop begins with that gives an array as its last state.
+pub(super) fn before_loop(stmt: &Stmt, after: Var) -> Option<Var> {
+    let at = stmt.binds.iter().position(|v| *v == after)?;
+    let carried = match &stmt.op {
+        Op::For(l) => &l.carried,
+        Op::While(l) => &l.carried,
+        _ => return None,
+    };
+    carried.get(at)?.1.var()
+}
+
 impl Change {
+    /// The arrays before it and after it.
+    pub(super) fn versions(&self) -> (Var, Var) {
+        (self.before, self.after)
+    }
+
     fn set(before: Var, after: Var, index: Vec<Atom>) -> Change {
         let old = Var::fresh(before.name.with("_old"), before.ty.at(index.len()));
         Change { before, after, places: vec![Place { index, old, happened: None }] }
@@ -78,7 +113,7 @@ impl Change {
     }
 
     /// Makes the block of the change read what it overwrites.
-    fn read_old(&mut self, block: &mut Block) {
+    pub(super) fn read_old(&mut self, block: &mut Block) {
         let Some(at) = block.stmts.iter().position(|s| s.binds.contains(&self.after)) else { return };
         match (&block.stmts[at].op, &self.places[..]) {
             (Op::Set { .. }, [place]) => {
@@ -217,11 +252,7 @@ fn changes_before(block: &Block, array: Atom) -> Option<(Var, Vec<Change>)> {
     let mut after = array.var()?;
     let (mut found, mut places) = (Vec::new(), 0);
     while let Some(made) = block.stmts.iter().find(|s| s.binds.contains(&after)) {
-        let change = match &made.op {
-            Op::Set { array, index, .. } => Change::set(*array, after, index.clone()),
-            Op::If { then, otherwise, .. } => with_stack(|| branch_change(made, [then, otherwise], after))?,
-            _ => return None,
-        };
+        let change = change_by(made, after)?;
         places += change.places.len();
         if places > FEW {
             return None;
@@ -231,6 +262,15 @@ fn changes_before(block: &Block, array: Atom) -> Option<(Var, Vec<Change>)> {
     }
     found.reverse();
     Some((after, found))
+}
+
+/// The change by a statement that gives an array.
+fn change_by(stmt: &Stmt, after: Var) -> Option<Change> {
+    match &stmt.op {
+        Op::Set { array, index, .. } => Some(Change::set(*array, after, index.clone())),
+        Op::If { then, otherwise, .. } => with_stack(|| branch_change(stmt, [then, otherwise], after)),
+        _ => None,
+    }
 }
 
 /// A branch of which each side gives an array with some places changed, or the array.
