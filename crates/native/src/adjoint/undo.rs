@@ -169,6 +169,7 @@ fn give_places(block: &mut Block, at: usize, change: &mut Change) {
         otherwise.results.push(on_otherwise);
         bind.into()
     };
+    let mut olds = Vec::new();
     for (place, (on_then, on_otherwise)) in change.places.iter_mut().zip(sides) {
         let happened = place.happened.map(|v| agree(v, on_then.happened, on_otherwise.happened));
         place.happened = happened.and_then(|a| a.var());
@@ -177,7 +178,13 @@ fn give_places(block: &mut Block, at: usize, change: &mut Change) {
                 *index = agree(v, on_then.index[at], on_otherwise.index[at]);
             }
         }
-        agree(place.old, on_then.old, on_otherwise.old);
+        olds.push((place.old, on_then.old, on_otherwise.old));
+    }
+    // Each side has read its own.
+    for (old, on_then, on_otherwise) in olds {
+        binds.push(old);
+        then.results.push(on_then);
+        otherwise.results.push(on_otherwise);
     }
 }
 
