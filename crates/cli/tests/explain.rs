@@ -46,10 +46,13 @@ fn places_loops_and_what_they_save() {
     let straight = "  straight code: no loops, nothing saved, nothing on the heap\n";
     assert_eq!(explained(&folder, "flat"), (format!("flat : real -> real\n{straight}"), straight.to_string()));
 
-    // The state of each iteration is needed on the way back.
+    // The state of each iteration is needed on the way back, and the sine.
     let (own, gradient) = explained(&folder, "orbit");
     assert!(own.contains("e.gr:4:3: a loop: carries y: real\n") && !own.contains("saves"), "{own}");
-    assert!(gradient.contains("e.gr:4:3: one loop there, one back; saves of each iteration y: real\n"), "{gradient}");
+    assert!(
+        gradient.contains("e.gr:4:3: one loop there, one back; saves of each iteration sin: real, y: real\n"),
+        "{gradient}"
+    );
 
     // One for each element: both loops are those of the program, and that they go side by side is said apart.
     let (own, gradient) = explained(&folder, "orbits");
@@ -57,8 +60,9 @@ fn places_loops_and_what_they_save() {
     assert!(own.contains(remark) && gradient.contains(remark), "{own}{gradient}");
     assert!(own.contains("e.gr:4:3: a loop: carries y: real\n"), "{own}");
     assert!(
-        gradient
-            .contains("e.gr:4:3: on the way back: one loop runs again, one back; saves of each iteration y: real\n"),
+        gradient.contains(
+            "e.gr:4:3: on the way back: one loop runs again, one back; saves of each iteration sin: real, y: real\n"
+        ),
         "{gradient}"
     );
 

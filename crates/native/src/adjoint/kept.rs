@@ -98,7 +98,7 @@ impl Sweep<'_> {
             let is_slope = || is_from_value(*prim) && args.iter().any(|a| self.is_active(*a));
             let is_collected = || l.body.results[l.carried.len()..].contains(&(*y).into());
             if !is_cheap(*prim) && !self.is_kept(stmt) && !is_collected() && (matter.contains(y) || is_slope()) {
-                binds.push(Var::fresh(y.name.with("_saved"), y.ty.in_array()));
+                binds.push(Var::fresh(Name::new(prim.info().name).with("_saved"), y.ty.in_array()));
                 l.body.results.push((*y).into());
             }
         }

@@ -158,10 +158,11 @@ fn give_places(block: &mut Block, at: usize, change: &mut Change) {
     let sides = give(then).into_iter().zip(give(otherwise));
     let equal = if_equal(before, *cond);
     let inner = [bound(then), bound(otherwise)].concat();
+    let is_outside = |atom: Atom| atom.var().is_none_or(|v| !inner.contains(&v));
     let mut agree = |bind: Var, on_then: Atom, on_otherwise: Atom| {
         let same =
             on_then == on_otherwise || equal.is_some_and(|[x, y]| [[x, y], [y, x]].contains(&[on_then, on_otherwise]));
-        if same && on_otherwise.var().is_none_or(|v| !inner.contains(&v)) {
+        if same && is_outside(on_otherwise) {
             return on_otherwise;
         }
         binds.push(bind);
@@ -171,11 +172,19 @@ fn give_places(block: &mut Block, at: usize, change: &mut Change) {
     };
     let mut olds = Vec::new();
     for (place, (on_then, on_otherwise)) in change.places.iter_mut().zip(sides) {
-        let happened = place.happened.map(|v| agree(v, on_then.happened, on_otherwise.happened));
+        let happened = place.happened.map(|v| match (on_then.happened, on_otherwise.happened) {
+            (Atom::Bool(true), Atom::Bool(false)) if cond.var().is_some() => *cond,
+            (on_then, on_otherwise) => agree(v, on_then, on_otherwise),
+        });
         place.happened = happened.and_then(|a| a.var());
+        // A side that overwrites nothing agrees to any place.
+        let place_of = |side: &Given, other: &Given, at: usize| match side.happened {
+            Atom::Bool(false) if is_outside(other.index[at]) => other.index[at],
+            _ => side.index[at],
+        };
         for (at, index) in place.index.iter_mut().enumerate() {
             if let Atom::Var(v) = *index {
-                *index = agree(v, on_then.index[at], on_otherwise.index[at]);
+                *index = agree(v, place_of(&on_then, &on_otherwise, at), place_of(&on_otherwise, &on_then, at));
             }
         }
         olds.push((place.old, on_then.old, on_otherwise.old));
