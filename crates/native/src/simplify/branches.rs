@@ -1,4 +1,4 @@
-//! Two branches on one condition, the first of which only prepares for the second, or only adds to sums, are one: what the way back wants from the
+//! What both sides of a branch add is added before it. Two branches on one condition, the first of which only prepares for the second, or only adds to sums, are one: what the way back wants from the
 //! way there is then at hand where it is used.
 
 use super::failures;
@@ -22,8 +22,38 @@ pub fn run(block: &mut Block) {
                 join(block, at, later);
             }
         }
+        add_first(block);
         block.stmts.retain(|stmt| !does_nothing(stmt));
     })
+}
+
+/// What both sides of a short branch add to the same place is added before it.
+fn add_first(block: &mut Block) {
+    let mut out = Vec::with_capacity(block.stmts.len());
+    for mut stmt in std::mem::take(&mut block.stmts) {
+        if let Op::If { then, otherwise, .. } = &mut stmt.op {
+            if then.stmts.len() <= NEAR && otherwise.stmts.len() <= NEAR {
+                take_common_additions(then, otherwise, &mut out);
+            }
+        }
+        out.push(stmt);
+    }
+    block.stmts = out;
+}
+
+fn take_common_additions(then: &mut Block, otherwise: &mut Block, out: &mut Vec<Stmt>) {
+    let inner: Vec<Var> = then.stmts.iter().flat_map(|s| s.binds.iter().copied()).collect();
+    then.stmts.retain(|stmt| {
+        let Op::Add { acc, index, value } = &stmt.op else { return true };
+        if index.iter().chain([value]).any(|a| a.var().is_some_and(|v| inner.contains(&v))) || inner.contains(acc) {
+            return true;
+        }
+        let is_same = |other: &Stmt| matches!(&other.op, Op::Add { acc: a, index: i, value: v } if (a, i, v) == (acc, index, value));
+        let Some(other) = otherwise.stmts.iter().position(is_same) else { return true };
+        otherwise.stmts.remove(other);
+        out.push(stmt.clone());
+        false
+    });
 }
 
 /// Such as a branch that has been put into another.
