@@ -1,4 +1,6 @@
-//! What both sides of a branch add is added before it. Two branches on one condition, the first of which only prepares for the second, or only adds to sums, are one: what the way back wants from the
+//! What both sides of a branch add is added before it.
+//!
+//! Two branches on one condition, the first of which only prepares for the second, or only adds to sums, are one: what the way back wants from the
 //! way there is then at hand where it is used.
 
 use super::failures;
@@ -8,7 +10,7 @@ use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use rustc_hash::FxHashMap;
 
-/// Between branches that can fail, no more statements are looked at than this.
+/// No more statements than this are looked at between two branches that can fail, or in the sides of one.
 const NEAR: usize = 64;
 
 pub fn run(block: &mut Block) {
