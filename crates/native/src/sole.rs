@@ -25,7 +25,7 @@ const TRIES: usize = 3;
 impl Sole {
     pub fn of(module: &Module) -> Sole {
         let mut sole = Sole::default();
-        for function in module.functions.iter().filter(|function| changes_in_loops(&function.body, false)) {
+        for function in module.functions.iter().filter(|function| changes_arrays(&function.body)) {
             sole.block(&function.body, &[]);
         }
         sole
@@ -169,17 +169,13 @@ impl Sole {
     }
 }
 
-/// Whether a block changes arrays in loops, where it pays to know about them.
-fn changes_in_loops(block: &Block, inside: bool) -> bool {
+/// Whether a block changes arrays, at any depth.
+fn changes_arrays(block: &Block) -> bool {
     with_stack(|| {
-        block.stmts.iter().any(|stmt| {
-            let inside = inside || matches!(stmt.op, Op::For(_) | Op::While(_));
-            let changes = match &stmt.op {
-                Op::Set { .. } => true,
-                Op::Open { init } => init.ty().is_array(),
-                _ => false,
-            };
-            inside && changes || stmt.op.blocks().iter().any(|(inner, _)| changes_in_loops(inner, inside))
+        block.stmts.iter().any(|stmt| match &stmt.op {
+            Op::Set { .. } => true,
+            Op::Open { init } => init.ty().is_array(),
+            op => op.blocks().iter().any(|(inner, _)| changes_arrays(inner)),
         })
     })
 }

@@ -1,6 +1,7 @@
 //! How loops count their steps, for the limits on a call: often enough to be stopped, seldom enough to cost nothing.
 
 use crate::flow::*;
+use gradus_core::Prim;
 
 /// Iterations between looks at the limits.
 pub const CHUNK: i64 = 1 << 16;
@@ -11,14 +12,26 @@ pub const FEW: i64 = 64;
 /// A bounded loop counts its steps only if it has more.
 pub const LARGE: i64 = 1 << 12;
 
-/// Whether a loop has no loops or calls inside and uses its index to find elements, so that memory bounds its length: it counts its
-/// steps once, and needs no looks while it runs.
+/// Whether a loop has no loops or calls inside and finds an element by its index, forwards or backwards from somewhere, so that memory bounds its
+/// length: it counts its steps once, and needs no looks while it runs.
 pub fn is_bounded(l: &For) -> bool {
-    let element = |stmt: &Stmt| match &stmt.op {
-        Op::Get { index, .. } | Op::Set { index, .. } | Op::Add { index, .. } => index.contains(&l.index.into()),
-        _ => false,
-    };
-    let simple = |stmt: &Stmt| stmt.op.blocks().is_empty() && !matches!(stmt.op, Op::Call { .. });
-    let collects = l.body.results.len() > l.carried.len();
-    l.body.stmts.iter().all(simple) && (collects || l.body.stmts.iter().any(element))
+    // Of the index and what is as far from it, or from its opposite, in each iteration.
+    let mut places: Vec<Atom> = vec![l.index.into()];
+    let mut finds = l.body.results.len() > l.carried.len();
+    for stmt in &l.body.stmts {
+        match &stmt.op {
+            Op::Scalar { prim: Prim::AddInt | Prim::SubInt, args } => {
+                if args.iter().filter(|a| places.contains(a)).count() == 1 {
+                    places.extend(stmt.binds.iter().map(|v| Atom::from(*v)));
+                }
+            }
+            Op::Get { index, .. } | Op::Set { index, .. } | Op::Add { index, .. } => {
+                finds |= index.iter().any(|a| places.contains(a));
+            }
+            Op::Call { .. } => return false,
+            op if !op.blocks().is_empty() => return false,
+            _ => {}
+        }
+    }
+    finds
 }

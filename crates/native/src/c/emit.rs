@@ -43,9 +43,14 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
         places: Places::default(),
         recursive: recursion::recursive(module),
     };
-    for id in 0..module.functions.len() {
-        let signature = emitter.signature(FunctionId(id));
-        emitter.line(&format!("{signature};"));
+    let mut called = Vec::new();
+    module.functions.iter().for_each(|function| walk::callees(&function.body, &mut called));
+    for id in (0..module.functions.len()).map(FunctionId) {
+        let signature = emitter.signature(id);
+        // Inside of what calls `setjmp`, C compilers keep less in registers.
+        let apart =
+            emitter.leaves_by_failure(id) && entries.iter().any(|(entry, _)| *entry == id) && !called.contains(&id);
+        emitter.line(&format!("{}{signature};", if apart { "__attribute__((noinline)) " } else { "" }));
     }
     let prototypes = std::mem::take(&mut emitter.text);
     for id in 0..module.functions.len() {
@@ -294,6 +299,11 @@ impl Emitter<'_> {
         self.line(&format!("{first}{name}({});", list.join(", ")));
     }
 
+    /// Whether an entry has to come back from a failure inside.
+    fn leaves_by_failure(&self, id: FunctionId) -> bool {
+        !self.module.shapes.is_empty() || recursion::can_fail(self.module, id)
+    }
+
     fn entry(&mut self, id: FunctionId, name: &str) {
         let function = self.module.function(id);
         self.line(&format!("\nint {name}(const gradus_slot *in, gradus_slot *out) {{"));
@@ -321,7 +331,7 @@ impl Emitter<'_> {
         }
         self.line("gr_thread *self = gr_here();");
         let heap = !self.module.shapes.is_empty();
-        if heap || recursion::can_fail(self.module, id) {
+        if self.leaves_by_failure(id) {
             self.line("jmp_buf failure;");
             self.line("gr_start(&failure, __builtin_frame_address(0));");
             self.line("int code = setjmp(failure);");

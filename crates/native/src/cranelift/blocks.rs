@@ -46,6 +46,9 @@ impl Emitter<'_, '_, '_> {
 
     pub(super) fn drop_var(&mut self, var: Var) {
         let parts = self.parts(var.into());
+        if var.ty.is_array() && self.linker.sole.contains(var) && !self.replaced.contains(&var) {
+            return self.runtime_effect("gradus_free", &[self.thread, parts[1]]);
+        }
         self.drop_parts(var.ty, &parts);
     }
 

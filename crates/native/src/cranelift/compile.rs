@@ -207,6 +207,7 @@ impl Linker<'_> {
             shared_sums: FxHashSet::default(),
             ends: FxHashSet::default(),
             insides: Insides::default(),
+            replaced: FxHashSet::default(),
             frame: None,
             recursive: false,
         };

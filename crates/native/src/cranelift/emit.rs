@@ -167,6 +167,8 @@ pub(super) struct Emitter<'a, 'b, 'c> {
     /// Whether loops go on. That they do can be foreseen, and their next state should not wait for it.
     pub(super) ends: FxHashSet<Var>,
     pub(super) insides: Insides,
+    /// Arrays in whose place there may be others.
+    pub(super) replaced: FxHashSet<Var>,
     /// Of a piece: where variables wait.
     pub(super) frame: Option<(Rc<Cut>, Value)>,
     /// Whether this is part of a function that can come to call itself.

@@ -93,6 +93,7 @@ impl Emitter<'_, '_, '_> {
             false => in_place::of(l, arrays, ownership),
         };
         for ((array, row), old) in arrays.iter().zip(&rows).zip(places) {
+            self.replaced.extend(old);
             if let Some(Held::Array(old)) = old.and_then(|old| self.held.get(&old).cloned()) {
                 into.push(Collected::there(self.new_for(count, &old, span), row));
             } else if let Some(lengths) = row {

@@ -8,8 +8,7 @@ use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub fn run(block: &mut Block) {
-    let mut walk = Forward::default();
-    walk.block(block);
+    Forward::default().block(block);
 }
 
 /// The body of a loop without so many of its first iterations and so many of its last; `only`: for the last of the others.

@@ -19,6 +19,7 @@ mod gathers;
 mod hoist;
 mod inside;
 mod lengths;
+mod limits;
 mod products;
 mod put_back;
 mod quotients;
@@ -128,6 +129,7 @@ pub fn block(block: &mut Block, module: &Module) {
     for _ in 0..2 {
         small_arrays(block);
         forward::run(block);
+        limits::run(block);
         columns::run(block);
         ends::run(block);
         rows::without_copies(block);

@@ -48,13 +48,39 @@ struct Windows {
     lengths: Lengths,
 }
 
+/// How a number of steps is cut into windows.
+#[derive(Clone, Copy)]
+struct Size {
+    /// Whether all steps are one window.
+    is_few: Atom,
+    /// The steps of a window.
+    size: Atom,
+    windows: Atom,
+}
+
+impl Size {
+    fn of(b: &mut Builder, count: Atom, segments: Option<Atom>) -> Size {
+        let mut is_few = b.scalar(Prim::LessEqual, &[count, Atom::Int(FEW)]);
+        if let Some(segments) = segments {
+            let is_one = b.scalar(Prim::LessEqual, &[segments, Atom::Int(1)]);
+            is_few = b.select(is_one, is_few, Atom::Bool(false));
+        }
+        let size = b.select(is_few, count, Atom::Int(MANY));
+        let sum = b.scalar(Prim::AddInt, &[count, Atom::Int(MANY - 1)]);
+        let many = b.scalar(Prim::DivInt, &[sum, Atom::Int(MANY)]);
+        let windows = b.select(is_few, Atom::Int(1), many);
+        Size { is_few, size, windows }
+    }
+}
+
 impl Windows {
     /// `segments`: how many there are, in the body of a loop over these.
     fn block(&self, block: &mut Block, segments: Option<Atom>) {
         with_stack(|| {
             let mut out = Vec::with_capacity(block.stmts.len());
+            let mut sizes = Vec::new();
             for mut stmt in std::mem::take(&mut block.stmts) {
-                if let Some(stmts) = self.by_windows(&stmt, segments) {
+                if let Some(stmts) = self.by_windows(&stmt, segments, &mut sizes) {
                     out.extend(stmts);
                     continue;
                 }
@@ -77,8 +103,8 @@ impl Windows {
         })
     }
 
-    /// Statements that bind the same as a loop backwards.
-    fn by_windows(&self, stmt: &Stmt, segments: Option<Atom>) -> Option<Vec<Stmt>> {
+    /// Statements that bind the same as a loop backwards. `sizes`: what earlier loops of the block found out.
+    fn by_windows(&self, stmt: &Stmt, segments: Option<Atom>, sizes: &mut Vec<(Atom, Size)>) -> Option<Vec<Stmt>> {
         let Op::For(l) = &stmt.op else { return None };
         let is_long = !matches!(l.count, Atom::Int(count) if count <= FEW);
         let goes_back = l.index.name == Name::new(BACKWARD_INDEX) && wanted(l).contains(&true);
@@ -90,17 +116,14 @@ impl Windows {
         }
         let mut b = Builder::new();
         b.span = stmt.span;
-        let mut is_few = b.scalar(Prim::LessEqual, &[l.count, Atom::Int(FEW)]);
-        if let Some(segments) = segments {
-            let is_one = b.scalar(Prim::LessEqual, &[segments, Atom::Int(1)]);
-            is_few = b.select(is_one, is_few, Atom::Bool(false));
-        }
-        let is_none = b.scalar(Prim::LessEqual, &[l.count, Atom::Int(0)]);
-        let all = b.select(is_none, Atom::Int(1), l.count);
-        let size = b.select(is_few, all, Atom::Int(MANY));
-        let less = b.scalar(Prim::SubInt, &[size, Atom::Int(1)]);
-        let sum = b.scalar(Prim::AddInt, &[l.count, less]);
-        let windows = b.scalar(Prim::DivInt, &[sum, size]);
+        let Size { is_few, size, windows } = match sizes.iter().find(|(count, _)| *count == l.count) {
+            Some((_, known)) => *known,
+            None => {
+                let size = Size::of(&mut b, l.count, segments);
+                sizes.push((l.count, size));
+                size
+            }
+        };
         let (states, collected) = stmt.binds.split_at(l.carried.len());
         let collected = Collected::open(&mut b, collected, l.count);
         let carried: Vec<(Var, Atom)> = l.carried.iter().map(|(v, init)| (v.refresh(), *init)).collect();
