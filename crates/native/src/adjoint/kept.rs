@@ -93,15 +93,58 @@ impl Sweep<'_> {
                 }
             }
         }
+        let is_collected = |y: Var| l.body.results[l.carried.len()..].contains(&y.into());
+        let mut wanted: Vec<Var> = Vec::new();
         for stmt in &l.body.stmts {
             let (Op::Scalar { prim, args }, [y]) = (&stmt.op, &stmt.binds[..]) else { continue };
             let is_slope = || is_from_value(*prim) && args.iter().any(|a| self.is_active(*a));
-            let is_collected = || l.body.results[l.carried.len()..].contains(&(*y).into());
-            if !is_cheap(*prim) && !self.is_kept(stmt) && !is_collected() && (matter.contains(y) || is_slope()) {
-                binds.push(Var::fresh(Name::new(prim.info().name).with("_saved"), y.ty.in_array()));
-                l.body.results.push((*y).into());
+            if !is_cheap(*prim) && !self.is_kept(stmt) && !is_collected(*y) && (matter.contains(y) || is_slope()) {
+                wanted.push(*y);
             }
         }
+        let (own, mut constants): (Vec<Var>, Vec<Var>) = wanted.into_iter().partition(|y| self.is_active((*y).into()));
+        let factors = self.made_from(&constants, &l.body, &matter);
+        if factors.len() <= constants.len() {
+            constants = factors;
+        }
+        for y in own.into_iter().chain(constants) {
+            let name = match l.body.stmts.iter().find(|stmt| stmt.binds.contains(&y)).map(|stmt| &stmt.op) {
+                Some(Op::Scalar { prim, .. }) if !is_cheap(*prim) => Name::new(prim.info().name),
+                // Which nobody has given a name.
+                _ if y.name == Name::new("t") => Name::new("constant"),
+                _ => y.name,
+            };
+            let all = Var::fresh(name.with("_saved"), y.ty.in_array());
+            binds.push(all);
+            l.body.results.push(y.into());
+            self.kept.insert(y, Kept { cond: Atom::Bool(true), all: all.into(), index: vec![l.index.into()] });
+        }
+    }
+
+    /// Of numbers that are constants for the derivative, those that are made from some of them and with which something else is computed: with a random number,
+    /// not with the functions that it took. What else there is would be made from the constants themselves.
+    fn made_from(&self, constants: &[Var], body: &Block, matter: &FxHashSet<Var>) -> Vec<Var> {
+        let mut made: Vec<Var> = constants.to_vec();
+        let mut used = Vec::new();
+        for stmt in &body.stmts {
+            let mut operands = Vec::new();
+            stmt.op.for_each_operand(&mut |a| operands.extend(a.var().filter(|v| made.contains(v))));
+            stmt.op
+                .blocks()
+                .iter()
+                .for_each(|(inner, _)| operands.extend(free_vars(inner).into_iter().filter(|v| made.contains(v))));
+            let is_one_of_them =
+                matches!((&stmt.op, &stmt.binds[..]), (Op::Scalar { .. }, [y]) if !self.is_active((*y).into()));
+            match is_one_of_them {
+                true if !operands.is_empty() => made.extend(&stmt.binds),
+                true => {}
+                false => used.extend(operands),
+            }
+        }
+        used.retain(|v| matter.contains(v));
+        used.sort_by_key(|v| v.id);
+        used.dedup();
+        used
     }
 
     /// Makes a loop with state keep the arrays of sums that it makes, each in a cell, since it may be of another size each time; `binds` gets the arrays of

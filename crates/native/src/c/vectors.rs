@@ -287,5 +287,9 @@ fn lanes(prim: Prim, args: &[Atom]) -> bool {
         // Those that are written as products.
         return matches!(args, [_, Atom::Int(2 | 3)]);
     }
-    !matches!(prim, Lgamma | Polygamma | PowInt | DivInt | ModInt | Floor | Round | Truncate)
+    if matches!(prim, DivInt | ModInt) {
+        // A shift or a mask, and what it takes for negative numbers.
+        return matches!(args, [_, Atom::Int(by)] if *by > 0 && by.count_ones() == 1);
+    }
+    !matches!(prim, Lgamma | Polygamma | PowInt | Floor | Round | Truncate)
 }
