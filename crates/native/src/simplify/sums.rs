@@ -9,7 +9,7 @@ use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// `for .. with c = init { .. next = add c e; yield next }` becomes `open init; for .. { .. add e }; freeze`, and the same for
-/// an inner sum that starts from the state, and for an array whose elements are only added to.
+/// an inner sum that starts from the state, for an array whose elements are only added to, and where branches add or do not.
 pub fn from_state(block: &mut Block) {
     with_stack(|| {
         let mut out = Vec::with_capacity(block.stmts.len());
@@ -40,27 +40,97 @@ pub fn from_state(block: &mut Block) {
     })
 }
 
-/// Rewrites a loop body in which state number `i`, called `c`, is only added to; says whether it is.
+/// Rewrites a block whose result number `i` is `c` with something added; says whether it is.
 fn rewrite(body: &mut Block, c: Var, i: usize, acc: Var) -> bool {
     let uses = count_uses(body);
+    let next = body.results.get(i).and_then(|a| a.var());
+    next.is_some_and(|next| add_to(body, c, next, acc, &uses))
+}
+
+/// Rewrites a block that makes `next` of `c` by adding to it, and does nothing else with either; says whether it does.
+fn add_to(body: &mut Block, c: Var, next: Var, acc: Var, uses: &FxHashMap<Var, usize>) -> bool {
     let used = |v: Var| uses.get(&v).copied().unwrap_or(0);
-    let Some(next) = body.results.get(i).and_then(|a| a.var()) else { return false };
     let single = |v: Var| used(v) == 1;
     if !single(next) {
         return false;
     }
     let find = |v: Var| body.stmts.iter().position(|s| s.binds.contains(&v));
     let Some(at) = find(next) else { return false };
+    let span = body.stmts[at].span;
+    let add = |value: Atom| Stmt { binds: Vec::new(), op: Op::Add { acc, index: Vec::new(), value }, span };
     match &body.stmts[at].op {
-        // next = c + e
-        Op::Scalar { prim: Prim::AddReal, args } if single(c) => {
-            let value = match args[..] {
-                [Atom::Var(v), e] if v == c => e,
-                [e, Atom::Var(v)] if v == c => e,
+        // next = c + e, or the sum of e and what is made of c in the same way
+        Op::Scalar { prim: Prim::AddReal, args } => {
+            let [a, b] = args[..] else { return false };
+            let is_made = |body: &mut Block, sum: Atom| match sum {
+                Atom::Var(v) if v == c => single(c),
+                Atom::Var(v) => with_stack(|| add_to(body, c, v, acc, uses)),
+                _ => false,
+            };
+            let value = match (is_made(body, a), b) {
+                (true, b) => b,
+                (false, b) if is_made(body, b) => a,
                 _ => return false,
             };
-            body.stmts[at] =
-                Stmt { binds: Vec::new(), op: Op::Add { acc, index: Vec::new(), value }, span: body.stmts[at].span };
+            body.stmts.iter_mut().filter(|s| s.binds.contains(&next)).for_each(|s| *s = add(value));
+            true
+        }
+        // next = c - e
+        Op::Scalar { prim: Prim::SubReal, args } if args[0] == c.into() && single(c) => {
+            let less = Var::fresh("t", Type::REAL);
+            let op = Op::Scalar { prim: Prim::NegReal, args: vec![args[1]] };
+            body.stmts.splice(at..=at, [Stmt { binds: vec![less], op, span }, add(less.into())]);
+            true
+        }
+        // next = if .. then c else c + e
+        Op::If { then, otherwise, .. } => {
+            let inside = |side: &Block| count_uses(side).get(&c).copied().unwrap_or(0);
+            let Some(number) = body.stmts[at].binds.iter().position(|v| *v == next) else { return false };
+            if used(c) != inside(then) + inside(otherwise) {
+                return false;
+            }
+            let mut sides = [then.clone(), otherwise.clone()];
+            let is_added_to = |side: &mut Block| match side.results[number] == c.into() {
+                true => inside(side) == 1,
+                false => with_stack(|| rewrite(side, c, number, acc)),
+            };
+            if !sides.iter_mut().all(is_added_to) {
+                return false;
+            }
+            sides.iter_mut().for_each(|side| {
+                side.results.remove(number);
+            });
+            let stmt = &mut body.stmts[at];
+            stmt.binds.remove(number);
+            if let Op::If { then, otherwise, .. } = &mut stmt.op {
+                [*then, *otherwise] = sides;
+            }
+            true
+        }
+        // The same of numbers: what is not added is a zero, of the sign that no sum notices.
+        Op::Select { cond, then, otherwise } if next.ty == Type::REAL && used(c) == 2 => {
+            let added = |side: Atom| {
+                if side == c.into() {
+                    return Some((None, Atom::Real(-0.0)));
+                }
+                let made = find(side.var().filter(|v| single(*v))?)?;
+                let Op::Scalar { prim: Prim::AddReal, args } = &body.stmts[made].op else { return None };
+                match args[..] {
+                    [Atom::Var(v), e] | [e, Atom::Var(v)] if v == c => Some((Some(made), e)),
+                    _ => None,
+                }
+            };
+            let (Some((first, then)), Some((second, otherwise))) = (added(*then), added(*otherwise)) else {
+                return false;
+            };
+            let chosen = Var::fresh("t", Type::REAL);
+            let op = Op::Select { cond: *cond, then, otherwise };
+            body.stmts.splice(at..=at, [Stmt { binds: vec![chosen], op, span }, add(chosen.into())]);
+            let mut sums: Vec<usize> = first.into_iter().chain(second).collect();
+            sums.sort_unstable();
+            sums.into_iter().rev().for_each(|at| {
+                body.stmts.remove(at);
+            });
             true
         }
         // inner = open c; ...; next = freeze inner
