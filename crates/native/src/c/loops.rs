@@ -4,7 +4,7 @@ use super::blocks::BITS_OF_LENGTH;
 use super::cells::is_box;
 use super::emit::{Emitter, RowOf};
 use super::extremes::search;
-use super::vectors::{is_slow_alone, vectors, Late, STRIP};
+use super::vectors::{has_booleans, is_slow_alone, vectors, Late, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
 use crate::in_place;
@@ -242,7 +242,9 @@ impl Emitter<'_> {
                     self.line(&format!("int64_t {wide} = {end} > {start} ? {end} - (({end} - {start}) & 3) : {end};"));
                 }
                 self.in_lanes = true;
-                self.line(&format!("#pragma omp simd{sums}"));
+                // For the sake of booleans, of which one vector has many, the C compiler would do everything else many times over.
+                let few = if has_booleans(&kept) { " safelen(8)" } else { "" };
+                self.line(&format!("#pragma omp simd{few}{sums}"));
                 run(self, &start, wide.as_ref().unwrap_or(&end));
                 if let Some(wide) = wide {
                     self.line(&format!("#pragma omp simd safelen(2){sums}"));

@@ -265,6 +265,12 @@ impl Form {
     }
 }
 
+/// Whether a loop reads or collects booleans.
+pub(super) fn has_booleans(l: &For) -> bool {
+    let reads = |stmt: &Stmt| matches!(stmt.op, Op::Get { array, .. } if array.ty.scalar == Scalar::Bool);
+    l.body.results.iter().any(|result| result.ty() == Type::BOOL) || l.body.stmts.iter().any(reads)
+}
+
 /// Elementary functions.
 fn is_function(prim: Prim) -> bool {
     matches!(prim, Prim::Exp | Prim::Log | Prim::Sin | Prim::Cos | Prim::PowReal) || is_slow(prim)

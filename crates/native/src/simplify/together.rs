@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// How many statements behind a loop are looked at.
-const NEAR: usize = 32;
+const NEAR: usize = 128;
 /// Statements of a body, beyond which looking for each of them would take too long.
 const LONG: usize = 300;
 
@@ -160,10 +160,16 @@ impl Names {
             let known = body.stmts.iter_mut().find(|known| self.is_same(stmt, known));
             match (&stmt.op, &stmt.binds[..], known) {
                 (
-                    Op::Scalar { .. } | Op::Select { .. } | Op::Stop { .. } | Op::Get { .. } | Op::Dim { .. },
+                    Op::Scalar { .. }
+                    | Op::Select { .. }
+                    | Op::Stop { .. }
+                    | Op::Get { .. }
+                    | Op::Dim { .. }
+                    | Op::Literal { .. }
+                    | Op::Fill { .. },
                     [bind],
                     known,
-                ) if !bind.ty.is_counted() => match known {
+                ) if bind.ty.shape().is_none() => match known {
                     Some(_) => shared.same += 1,
                     None => {
                         shared.other += 1;
@@ -415,6 +421,8 @@ impl Names {
                 self.are(a, b) && self.is(*v, *w) && self.is_same_sum(*x, *y)
             }
             (Op::Stop { value: a }, Op::Stop { value: b }) => self.is(*a, *b),
+            (Op::Literal { items: a, ty }, Op::Literal { items: b, ty: other }) => self.are(a, b) && ty == other,
+            (Op::Fill { dims: a, value: x }, Op::Fill { dims: b, value: y }) => self.are(a, b) && self.is(*x, *y),
             (
                 Op::If { cond: c, then: t, otherwise: o, .. },
                 Op::If { cond: d, then: known_then, otherwise: known_otherwise, .. },
