@@ -20,10 +20,10 @@ pub fn is_bounded(l: &For) -> bool {
     let mut finds = l.body.results.len() > l.carried.len();
     for stmt in &l.body.stmts {
         match &stmt.op {
-            Op::Scalar { prim: Prim::AddInt | Prim::SubInt, args } => {
-                if args.iter().filter(|a| places.contains(a)).count() == 1 {
-                    places.extend(stmt.binds.iter().map(|v| Atom::from(*v)));
-                }
+            Op::Scalar { prim: Prim::AddInt | Prim::SubInt, args }
+                if args.iter().filter(|a| places.contains(a)).count() == 1 =>
+            {
+                places.extend(stmt.binds.iter().map(|v| Atom::from(*v)));
             }
             Op::Get { index, .. } | Op::Set { index, .. } | Op::Add { index, .. } => {
                 finds |= index.iter().any(|a| places.contains(a));
