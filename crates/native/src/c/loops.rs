@@ -4,7 +4,7 @@ use super::blocks::BITS_OF_LENGTH;
 use super::cells::is_box;
 use super::emit::{Emitter, RowOf};
 use super::extremes::search;
-use super::vectors::{has_booleans, is_slow_alone, vectors, Late, STRIP};
+use super::vectors::{early, has_booleans, in_lanes, is_slow_alone, vectors, Early, Late, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
 use crate::in_place;
@@ -178,13 +178,19 @@ impl Emitter<'_> {
             self.line(&format!("{end} = {to} - {start} > {CHUNK} ? {start} + {CHUNK} : {to};"));
             self.line(&format!("GR_STEPS({end} - {start}, {place});"));
         }
+        let early = if vectors(l).is_none() { early(l) } else { None };
+        let l = early.as_ref().map_or(l, |early| &early.rest);
         // A parameter that accumulates one number is a pointer, which no lane has a copy of.
         let vectors = vectors(l).filter(|found| found.sums.iter().all(|acc| !self.pointers.contains(acc)));
         let (kept, late) = match &vectors {
             Some(vectors) => vectors.kept(l),
             None => (l.clone(), Vec::new()),
         };
-        let (start, end) = if late.is_empty() { (start, end) } else { self.strips(&index, &start, &end, &late) };
+        let by_strips = early.is_some() || !late.is_empty();
+        let (start, end) = if by_strips { self.strips(&index, &start, &end, &late) } else { (start, end) };
+        if let Some(early) = &early {
+            self.compute_early(early, &index, &start, &end);
+        }
         let (kept, saved) = states_saved_first(kept, arrays, rows);
         let run = |s: &mut Self, first: &str, last: &str| {
             s.line(&format!("for (int64_t {index} = {first}; {index} < {last}; {index}++) {{"));
@@ -257,8 +263,8 @@ impl Emitter<'_> {
                 }
             }
         }
-        if !late.is_empty() {
-            late.iter().for_each(|late| self.add_late(late, l.index, &start, &end));
+        late.iter().for_each(|late| self.add_late(late, l.index, &start, &end));
+        if by_strips {
             self.depth -= 1;
             self.line("}");
         }
@@ -279,6 +285,26 @@ impl Emitter<'_> {
             self.line(&format!("{ty} {buffer}[{STRIP}];"));
         }
         (from, to)
+    }
+
+    /// Computes for a strip of iterations what does not run in lanes.
+    fn compute_early(&mut self, early: &Early, index: &str, start: &str, end: &str) {
+        let first = self.name(early.start);
+        self.line(&format!("int64_t {first} = {start};"));
+        for (var, all) in &early.kept {
+            let (number, array, name) = (self.ty(var.ty), self.ty(all.ty), self.name(*all));
+            self.line(&format!("{number} {name}_room[{STRIP}];"));
+            self.line(&format!("{array} {name} = {{{name}_room, 0, {{{STRIP}}}}};"));
+        }
+        self.line(&format!("for (int64_t {index} = {start}; {index} < {end}; {index}++) {{"));
+        self.depth += 1;
+        early.stmts.iter().for_each(|stmt| self.plain(stmt));
+        for (var, all) in &early.kept {
+            let (name, value) = (self.name(*all), self.name(*var));
+            self.line(&format!("{name}_room[{index} - {start}] = {value};"));
+        }
+        self.depth -= 1;
+        self.line("}");
     }
 
     /// The additions of one statement for a strip of iterations.
@@ -493,7 +519,7 @@ fn makes_array(op: &Op) -> bool {
 fn runs_in_lanes(l: &For) -> bool {
     let straight = straightened(l);
     let l = straight.as_ref().unwrap_or(l);
-    checks_apart(l).is_some() || vectors(l).is_some()
+    checks_apart(l).is_some() || in_lanes(l)
 }
 
 /// For a loop that could run in vector lanes but for its checks: the checks with what they are computed from, and the loop
@@ -501,7 +527,7 @@ fn runs_in_lanes(l: &For) -> bool {
 fn checks_apart(l: &For) -> Option<(Vec<Stmt>, For)> {
     let mut rest = l.clone();
     rest.body.stmts.retain(|s| !matches!(s.op, Op::Check { .. }));
-    if rest.body.stmts.len() == l.body.stmts.len() || vectors(&rest).is_none() {
+    if rest.body.stmts.len() == l.body.stmts.len() || !in_lanes(&rest) {
         return None;
     }
     Some((checks_of(l)?, rest))

@@ -4,6 +4,7 @@ use super::cells::is_box;
 use crate::flow::*;
 use crate::straight::{self, Guard};
 use gradus_core::Prim;
+use rustc_hash::FxHashSet;
 
 /// Iterations between additions that had to wait.
 pub(super) const STRIP: i64 = 256;
@@ -36,6 +37,59 @@ impl Late {
     pub(super) fn values(&self) -> impl Iterator<Item = (Var, &str)> {
         self.kept.iter().map(|(var, buffer)| (*var, &buffer[..]))
     }
+}
+
+/// What cannot run in vector lanes, such as divisions of integers, in a loop with elementary functions, which had better: it is computed before, for a strip of
+/// iterations.
+pub(super) struct Early {
+    /// What it takes.
+    pub(super) stmts: Vec<Stmt>,
+    /// What is computed, and the arrays in which it waits for the others.
+    pub(super) kept: Vec<(Var, Var)>,
+    /// The iteration with which a strip begins.
+    pub(super) start: Var,
+    /// The loop without it.
+    pub(super) rest: For,
+}
+
+/// More of them take more room than they save time.
+const MOST_EARLY: usize = 8;
+
+pub(super) fn early(l: &For) -> Option<Early> {
+    let is_early = |stmt: &Stmt| matches!(&stmt.op, Op::Scalar { prim, args } if !lanes(*prim, args));
+    let has_function = |stmt: &Stmt| matches!(&stmt.op, Op::Scalar { prim, .. } if is_function(*prim));
+    let count = l.body.stmts.iter().filter(|stmt| is_early(stmt)).count();
+    if !(1..=MOST_EARLY).contains(&count) || !l.body.stmts.iter().any(has_function) {
+        return None;
+    }
+    let (mut needed, mut stmts) = (FxHashSet::default(), Vec::new());
+    for stmt in l.body.stmts.iter().rev() {
+        if !is_early(stmt) && !stmt.binds.iter().any(|v| needed.contains(v)) {
+            continue;
+        }
+        let is_plain = matches!(stmt.op, Op::Scalar { .. } | Op::Select { .. } | Op::Dim { .. } | Op::Get { .. });
+        if !is_plain || has_function(stmt) || stmt.binds.iter().any(|v| v.ty.is_counted()) {
+            return None;
+        }
+        stmt.op.for_each_operand(&mut |a| needed.extend(a.var()));
+        stmts.push(stmt.clone());
+    }
+    stmts.reverse();
+    let (start, place) = (Var::fresh("start", Type::INT), Var::fresh("place", Type::INT));
+    let (mut kept, mut rest) = (Vec::new(), l.clone());
+    for stmt in rest.body.stmts.iter_mut().filter(|stmt| is_early(stmt)) {
+        let all = Var::fresh("early", stmt.binds[0].ty.in_array());
+        kept.push((stmt.binds[0], all));
+        stmt.op = Op::Get { array: all, index: vec![place.into()] };
+    }
+    let op = Op::Scalar { prim: Prim::SubInt, args: vec![l.index.into(), start.into()] };
+    rest.body.stmts.insert(0, Stmt { binds: vec![place], op, span: Default::default() });
+    vectors(&rest).map(|_| Early { stmts, kept, start, rest })
+}
+
+/// Whether the iterations can run in vector lanes, if need be with something computed before.
+pub(super) fn in_lanes(l: &For) -> bool {
+    vectors(l).is_some() || early(l).is_some()
 }
 
 /// Whether and how the iterations can run in vector lanes.

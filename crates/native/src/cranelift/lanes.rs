@@ -57,8 +57,12 @@ impl Emitter<'_, '_, '_> {
         let (over, ends) = self.block_with(&vec![F64; state.len()]);
         let from = self.b.declare_var(I64);
         self.b.def_var(from, main);
-        self.b.ins().brif(whole, strip, &[BlockArg::Value(first)], over, &args(state));
-        self.b.switch_to_block(strip);
+        let ready = self.b.create_block();
+        self.b.ins().brif(whole, ready, &[], over, &args(state));
+        self.b.switch_to_block(ready);
+        self.b.seal_block(ready);
+        let fixed = self.fixed(l);
+        self.go_on(strip, &[BlockArg::Value(first)]);
         let start = at[0];
         let left = self.b.ins().isub(main, start);
         let most = self.b.ins().iconst(I64, longest);
@@ -74,7 +78,7 @@ impl Emitter<'_, '_, '_> {
         let next = self.b.ins().iadd(start, length);
         for phase in 0..plan.phases {
             let mut write = |e: &mut Self, index: Value, number: usize| {
-                let mut pair = Pair::new(plan, phase, l.index, index, number, &places);
+                let mut pair = Pair::new(plan, phase, l.index, index, number, &places, &fixed);
                 e.pair(&mut pair, l, into, &totals, number);
             };
             let step = 2 * plan.pairs as i64;

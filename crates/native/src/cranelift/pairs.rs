@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 
 /// A value in two iterations.
 #[derive(Clone, Copy)]
-enum Lane {
+pub(super) enum Lane {
     /// The same in both.
     Same(Value),
     /// An integer plus a constant, and one more in the second. An address takes the constant along at no cost.
@@ -49,9 +49,11 @@ impl<'p, 'a> Pair<'p, 'a> {
         index: Value,
         number: usize,
         buffers: &'p [FxHashMap<Var, Value>; 2],
+        fixed: &FxHashMap<Var, Lane>,
     ) -> Pair<'p, 'a> {
         let ahead = 2 * number as i64;
-        let known = [(variable, Lane::Next(index, ahead))].into_iter().collect();
+        let mut known = fixed.clone();
+        known.insert(variable, Lane::Next(index, ahead));
         Pair { plan, phase, index, ahead, buffers, known }
     }
 }
@@ -66,6 +68,20 @@ pub(super) fn cast() -> MemFlagsData {
 }
 
 impl Emitter<'_, '_, '_> {
+    /// Reads what all iterations read alike, where it is known that there are some.
+    pub(super) fn fixed(&mut self, l: &For) -> FxHashMap<Var, Lane> {
+        let inside = |v: Var| v == l.index || l.body.stmts.iter().any(|stmt| stmt.binds.contains(&v));
+        let mut fixed = FxHashMap::default();
+        for stmt in &l.body.stmts {
+            let (Op::Get { array, index }, [y]) = (&stmt.op, &stmt.binds[..]) else { continue };
+            if y.ty == Type::REAL && !inside(*array) && !index.iter().filter_map(|a| a.var()).any(inside) {
+                let (array, index) = (self.array(*array), self.numbers(index));
+                fixed.insert(*y, Lane::Same(self.load_element(&array, &index)));
+            }
+        }
+        fixed
+    }
+
     /// One pair of iterations in one phase.
     pub(super) fn pair(
         &mut self,

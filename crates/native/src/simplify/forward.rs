@@ -272,7 +272,7 @@ impl Forward {
                 }
                 // Nobody asks how a real came about.
                 if !y.ty.is_real() {
-                    self.made.insert(y, Made::Scalar(prim, args.clone()));
+                    self.note_made(y, prim, &args);
                 }
                 self.keep(Key::scalar(prim, args), stmt, out);
             }

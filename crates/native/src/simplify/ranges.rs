@@ -211,6 +211,17 @@ impl Forward {
         }
     }
 
+    /// Notes how an integer or boolean is computed. A remainder of what is not negative is less than what it is divided by.
+    pub(super) fn note_made(&mut self, y: Var, prim: Prim, args: &[Atom]) {
+        self.made.insert(y, Made::Scalar(prim, args.to_vec()));
+        let (Prim::ModInt, [x, by]) = (prim, args) else { return };
+        let (x, by) = (self.form(*x, DEPTH, false).0, self.form(*by, DEPTH, false).0);
+        let last = by.plus(-1, &Linear::constant(1));
+        if self.is_natural(&x, false) && self.is_natural(&last, false) {
+            self.inequalities.extend([Linear::of(y), last.plus(-1, &Linear::of(y))]);
+        }
+    }
+
     /// In the body of a loop, its count is positive.
     pub(super) fn learn_positive(&mut self, count: Atom) {
         let form = self.form(count, DEPTH, false).0;

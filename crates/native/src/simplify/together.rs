@@ -9,8 +9,8 @@ use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
-/// How many statements behind a loop are looked at.
-const NEAR: usize = 128;
+/// How many statements behind a loop are looked at, besides those that only open sums.
+const NEAR: usize = 32;
 /// Statements of a body, beyond which looking for each of them would take too long.
 const LONG: usize = 300;
 
@@ -24,13 +24,26 @@ fn join_all(block: &mut Block, counts: &Rc<FxHashMap<Var, Atom>>) {
         block.stmts.iter_mut().flat_map(|stmt| stmt.op.blocks_mut()).for_each(|inner| join_all(inner, counts));
         let mut at = 0;
         while at < block.stmts.len() {
-            let last = (at + NEAR).min(block.stmts.len());
             // After a loop has gone, another statement is in its place.
-            if !(at + 1..last).any(|later| join(block, at, later, counts)) {
+            if !loops_near(block, at).into_iter().any(|later| join(block, at, later, counts)) {
                 at += 1;
             }
         }
     })
+}
+
+/// Where the loops behind a loop are, as far as they are near.
+fn loops_near(block: &Block, at: usize) -> Vec<usize> {
+    if !matches!(block.stmts[at].op, Op::For(_)) {
+        return Vec::new();
+    }
+    let mut others = 0;
+    let mut is_near = |stmt: &Stmt| {
+        others += usize::from(!matches!(stmt.op, Op::Open { .. }));
+        others < NEAR
+    };
+    let behind = block.stmts.iter().enumerate().skip(at + 1).take_while(|(_, stmt)| is_near(stmt));
+    behind.filter(|(_, stmt)| matches!(stmt.op, Op::For(_))).map(|(at, _)| at).collect()
 }
 
 /// Moves the sums of the loop at `first` into the loop at `later`, if it computes most of what they need.
