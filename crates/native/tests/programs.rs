@@ -54,6 +54,31 @@ fn failures_have_their_place() {
 }
 
 #[test]
+fn of_several_arrays_the_shortest_fails() {
+    let text = "let f (n : int) (a : real[]) (b : real[]) : real = ifold n (fun i s -> 0.5 * s + a.(i) * b.(i)) 0.0\n\
+                let g (n : int) (a : real[]) (b : real[]) : real[] = grad (fun a -> f n a b) a";
+    let reals = |count: usize| Leaf::reals(vec![2.0; count]);
+    for native in natives(text, &["f", "g"]) {
+        for (n, a, b, place) in [(5, 5, 4, "b.(i)"), (5, 4, 5, "a.(i)"), (5, 4, 4, "a.(i)"), (1, 0, 0, "a.(i)")] {
+            for entry in [0, 1] {
+                match native.call(entry, &[Leaf::Int(n), reals(a), reals(b)]) {
+                    Err(RunError::Failed(site)) => {
+                        assert_eq!(site.failure, Failure::Index);
+                        assert_eq!(&text[site.span.start as usize..site.span.end as usize], place);
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        for n in [0, -3] {
+            assert_eq!(native.call(0, &[Leaf::Int(n), reals(0), reals(2)]), Ok(vec![Leaf::Real(0.0)]));
+        }
+        assert_eq!(native.call(0, &[Leaf::Int(2), reals(3), reals(2)]), Ok(vec![Leaf::Real(6.0)]));
+        assert_eq!(native.call(1, &[Leaf::Int(2), reals(3), reals(2)]), Ok(vec![Leaf::reals([1.0, 2.0, 0.0])]));
+    }
+}
+
+#[test]
 fn the_first_failure_is_the_one() {
     let text = "let f ((x, y) : real[] * real[]) : real = sum (map (fun v -> exp (v * v) * sin v * y.(5)) x) + x.(9)\n\
                 let by_f (x : real[]) (y : real[]) : real * (real[] * real[]) = value_and_grad f (x, y)";
