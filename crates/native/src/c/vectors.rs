@@ -57,7 +57,6 @@ const MOST_EARLY: usize = 8;
 
 pub(super) fn early(l: &For) -> Option<Early> {
     let is_early = |stmt: &Stmt| matches!(&stmt.op, Op::Scalar { prim, args } if !lanes(*prim, args));
-    let has_function = |stmt: &Stmt| matches!(&stmt.op, Op::Scalar { prim, .. } if is_function(*prim));
     let count = l.body.stmts.iter().filter(|stmt| is_early(stmt)).count();
     if !(1..=MOST_EARLY).contains(&count) || !l.body.stmts.iter().any(has_function) {
         return None;
@@ -121,6 +120,11 @@ pub(super) fn vectors(l: &For) -> Option<Vectors> {
             }
             _ => return None,
         }
+    }
+    // A division finds places for which lanes would have to gather; elementary functions make up for that.
+    let divides = |stmt: &Stmt| matches!(&stmt.op, Op::Scalar { prim: Prim::DivInt | Prim::ModInt, .. });
+    if l.body.stmts.iter().any(divides) && !l.body.stmts.iter().any(has_function) {
+        return None;
     }
     let numbers = l.body.results.iter().all(|a| !a.ty().is_counted());
     let waiting = places.iter().filter(|(acc, _)| found.meeting.contains(acc));
@@ -328,6 +332,10 @@ pub(super) fn has_booleans(l: &For) -> bool {
 /// Elementary functions.
 fn is_function(prim: Prim) -> bool {
     matches!(prim, Prim::Exp | Prim::Log | Prim::Sin | Prim::Cos | Prim::PowReal) || is_slow(prim)
+}
+
+fn has_function(stmt: &Stmt) -> bool {
+    matches!(&stmt.op, Op::Scalar { prim, .. } if is_function(*prim))
 }
 
 /// Functions that take far longer for one number than for each of several.
