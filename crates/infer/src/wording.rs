@@ -222,11 +222,14 @@ impl TypeError {
             TypeError::EmptyRecord { span } => Diagnostic::error("E0213", "a record has at least one field")
                 .label(*span, "nothing tells which record this is"),
             TypeError::ConstructorArity { name, expected, given, span } => {
-                let said = Diagnostic::error(
-                    "E0214",
-                    format!("the constructor `{name}` takes {}, but is given {given}", count(*expected, "argument")),
-                )
-                .label(*span, format!("{} here", count(*given, "argument")));
+                let takes = count(*expected, "argument");
+                let message = match given == expected {
+                    // Given one after another, as a function takes them.
+                    true => format!("the constructor `{name}` takes its {takes} in parentheses"),
+                    false => format!("the constructor `{name}` takes {takes}, but is given {given}"),
+                };
+                let said =
+                    Diagnostic::error("E0214", message).label(*span, format!("{} here", count(*given, "argument")));
                 match expected {
                     0 => said,
                     1 => said.help(format!("write `{name} a`")),
