@@ -418,6 +418,23 @@ pub unsafe extern "C" fn allocate(thread: *mut Thread, bytes: i64) -> *mut Block
     }
 }
 
+/// So many blocks, each as [`allocate`] gives it, to an address; whether there was memory for all.
+///
+/// # Safety
+/// See [`abandon`]; there is room for the addresses of the blocks.
+pub unsafe extern "C" fn allocate_several(thread: *mut Thread, bytes: i64, number: i64, to: *mut *mut Block) -> i64 {
+    for i in 0..number {
+        unsafe {
+            let block = allocate(thread, bytes);
+            if block.is_null() {
+                return 0;
+            }
+            to.add(i as usize).write(block);
+        }
+    }
+    1
+}
+
 /// Takes a block out of the list of the running call.
 unsafe fn unlink(thread: *mut Thread, block: *mut Block) {
     unsafe {

@@ -15,7 +15,7 @@ fn is_box(scalar: Scalar) -> bool {
 
 impl Emitter<'_, '_, '_> {
     /// The product of numbers that are not negative; more than any machine has if it does not fit.
-    fn size(&mut self, dims: &[Value], unit: i64) -> Value {
+    pub(super) fn size(&mut self, dims: &[Value], unit: i64) -> Value {
         let mut dims = dims.iter();
         let mut size = match dims.next() {
             Some(first) => *first,

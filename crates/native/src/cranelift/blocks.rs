@@ -1,6 +1,6 @@
 //! Statements as Cranelift code.
 
-use super::emit::{args, machine_type, machine_types, plain, Array, Emitter, Held};
+use super::emit::{machine_type, machine_types, plain, Array, Emitter, Held};
 use crate::flow::*;
 use crate::ownership::Ownership;
 use cranelift_codegen::ir::types::Type as MachineType;
@@ -256,17 +256,15 @@ impl Emitter<'_, '_, '_> {
             return self.bind_all(binds, &values);
         }
         let (yes, no) = (self.b.create_block(), self.b.create_block());
-        let (on, values) = self.block_with(&Self::types_of(binds));
+        let on = self.meeting(binds);
         self.b.ins().brif(cond, yes, &[], no, &[]);
         for (block, side) in [(yes, then), (no, otherwise)] {
             self.b.switch_to_block(block);
             self.b.seal_block(block);
-            let results = self.block(side, handed).concat();
-            self.b.ins().jump(on, &args(&results));
+            let results = self.block(side, handed);
+            self.arrive(&on, &results);
         }
-        self.b.switch_to_block(on);
-        self.b.seal_block(on);
-        self.bind_all(binds, &values);
+        self.go_on_from(on, binds);
     }
 }
 

@@ -1,9 +1,10 @@
 //! Loops that are cut into chunks, as Cranelift code: a function for a range of iterations, and the call that runs it on all of them. See
 //! [`crate::cores`].
 
-use super::emit::{args, machine_type, machine_types, plain, shared_sums, Array, Emitter, Held, Linker};
+use super::emit::{machine_type, machine_types, plain, shared_sums, Array, Emitter, Held, Linker};
 use super::loops::Collected;
 use super::same::Shared;
+use super::waiting::all_plain;
 use crate::cores::Chunked;
 use crate::flow::*;
 use crate::ownership::Ownership;
@@ -69,7 +70,9 @@ impl Emitter<'_, '_, '_> {
         let work = self.work(chunked, count);
         if chunked.once {
             let parts = self.run_loop(l, chunked, binds, [count, work], span);
-            return self.bind_all(binds, &parts);
+            let places = self.places(binds);
+            let others = self.leave_some(&parts, &places);
+            return self.bind_or_wait(binds, &places, &others);
         }
         let least = self.b.ins().f64const(WORTH_CUTTING * self.linker.plan.least_work);
         let mut enough = self.b.ins().fcmp(FloatCC::GreaterThanOrEqual, work, least);
@@ -79,20 +82,19 @@ impl Emitter<'_, '_, '_> {
             enough = self.b.ins().band(enough, some);
         }
         let (apart, here) = (self.b.create_block(), self.b.create_block());
-        let (on, values) = self.block_with(&Self::types_of(binds));
+        let on = self.meeting(binds);
         self.b.set_cold_block(apart);
         self.b.ins().brif(enough, apart, &[], here, &[]);
         self.b.switch_to_block(here);
         self.b.seal_block(here);
         self.whole_loop(l, binds, &mut Ownership::none(), span);
-        let parts: Vec<Value> = binds.iter().flat_map(|v| self.parts((*v).into())).collect();
-        self.b.ins().jump(on, &args(&parts));
+        let parts: Vec<Vec<Value>> = binds.iter().map(|v| self.parts((*v).into())).collect();
+        self.arrive(&on, &parts);
         self.b.switch_to_block(apart);
         self.b.seal_block(apart);
         let parts = self.run_loop(l, chunked, binds, [count, work], span);
-        self.go_on(on, &args(&parts));
-        self.b.seal_block(on);
-        self.bind_all(binds, &values);
+        self.arrive(&on, &parts);
+        self.go_on_from(on, binds);
     }
 
     /// What all iterations cost.
@@ -115,7 +117,7 @@ impl Emitter<'_, '_, '_> {
         self.b.ins().fmul(times, each)
     }
 
-    /// Runs the loop by its function; the machine values of its last state and of the arrays that it has filled.
+    /// Runs the loop by its function; the machine values of each of its last state and of the arrays that it has filled.
     fn run_loop(
         &mut self,
         l: &For,
@@ -123,14 +125,9 @@ impl Emitter<'_, '_, '_> {
         binds: &[Var],
         [count, work]: [Value; 2],
         span: Span,
-    ) -> Vec<Value> {
+    ) -> Vec<Vec<Value>> {
         let (carried, arrays) = binds.split_at(l.carried.len());
-        let mut filled = Vec::new();
-        for (bind, row) in arrays.iter().zip(&chunked.rows) {
-            let mut dims = vec![count];
-            dims.extend(row.iter().map(|length| self.length(*length)).collect::<Vec<_>>());
-            filled.push(self.new_array(dims, bind.ty.scalar, span));
-        }
+        let filled = self.filled(arrays, chunked, count, span);
         let Shared { function, place, before } = self.linker.body(l, chunked, arrays, span);
         let outside = self.outside(chunked, &filled, [count, work], place);
         let (scalars, array_sums) = chunked.parted_sums();
@@ -175,25 +172,47 @@ impl Emitter<'_, '_, '_> {
         }
         let mut parts = Vec::new();
         for (bind, offset) in carried.iter().zip(states) {
-            parts.push(self.b.ins().load(machine_type(bind.ty.scalar), plain(), own, offset));
+            parts.push(vec![self.b.ins().load(machine_type(bind.ty.scalar), plain(), own, offset)]);
         }
-        parts.extend(filled.iter().flat_map(Array::parts));
+        parts.extend(filled.iter().map(Array::parts));
         parts
+    }
+
+    /// The arrays that a loop fills.
+    fn filled(&mut self, arrays: &[Var], chunked: &Chunked, count: Value, span: Span) -> Vec<Array> {
+        if all_plain(arrays) {
+            return self.new_arrays(arrays, count, span);
+        }
+        let mut filled = Vec::new();
+        for (array, row) in arrays.iter().zip(&chunked.rows) {
+            let mut dims = vec![count];
+            dims.extend(row.iter().map(|length| self.length(*length)).collect::<Vec<_>>());
+            filled.push(self.new_array(dims, array.ty.scalar, span));
+        }
+        filled
     }
 
     /// Puts down the loop and what its body uses from outside: variables, arrays to be filled.
     fn outside(&mut self, chunked: &Chunked, filled: &[Array], [count, work]: [Value; 2], place: usize) -> Value {
-        let mut values = Vec::new();
+        // Arrays are borrowed: their blocks are not counted, and never changed in place.
+        let size = |var: &Var| if var.ty.is_array() { 1 + var.ty.rank as usize } else { 1 };
+        let values: usize = chunked.outside.iter().map(size).sum::<usize>()
+            + filled.iter().map(|array| 1 + array.dims.len()).sum::<usize>();
+        let room = self.room((size_of::<Loop>() + 8 * values) as u32);
+        let mut at = (size_of::<Loop>() as i32..).step_by(8);
+        let mut put_all = |e: &mut Self, values: &[Value]| {
+            for (value, at) in values.iter().zip(at.by_ref()) {
+                e.b.ins().store(plain(), *value, room, at);
+            }
+        };
         for var in &chunked.outside {
             match self.held(*var) {
-                // Borrowed: not counted, and never changed in place.
-                Held::Array(array) => values.extend(borrowed(&array)),
-                Held::Number(value) => values.push(value),
+                Held::Array(array) => put_all(self, &borrowed(&array)),
+                Held::Number(value) => put_all(self, &[value]),
                 Held::Sum(_) | Held::SumAt(_) => gradus_source::bug!("a sum is no value"),
             }
         }
-        filled.iter().for_each(|array| values.extend(borrowed(array)));
-        let room = self.room(size_of::<Loop>() as u32 + 8 * values.len() as u32);
+        filled.iter().for_each(|array| put_all(self, &borrowed(array)));
         let (scalars, arrays) = chunked.parted_sums();
         let shape = Arc::new(Shape {
             least: self.linker.plan.least_work,
@@ -212,9 +231,6 @@ impl Emitter<'_, '_, '_> {
         put(count, offset_of!(Loop, count));
         put(work, offset_of!(Loop, work));
         put(shape, offset_of!(Loop, shape));
-        for (at, value) in values.iter().enumerate() {
-            put(*value, size_of::<Loop>() + 8 * at);
-        }
         room
     }
 

@@ -201,6 +201,7 @@ impl Linker<'_> {
             linker: self,
             b,
             held: FxHashMap::default(),
+            waiting: FxHashMap::default(),
             imported: FxHashMap::default(),
             thread: params[0],
             fail,

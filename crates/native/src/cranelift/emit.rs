@@ -4,13 +4,15 @@ use super::chunks::Body;
 use super::machine::Written;
 use super::math;
 use super::pieces::{Cut, Insides};
+use super::waiting::Place;
 use crate::cores::Plan;
 use crate::flow::*;
 use crate::ownership::Ownership;
 use crate::place::Places;
 use crate::sole::Sole;
 use cranelift_codegen::ir::{
-    self, types, AbiParam, BlockArg, FuncRef, InstBuilder, MemFlagsData, Signature, StackSlotData, StackSlotKind, Value,
+    self, types, AbiParam, BlockArg, FuncRef, InstBuilder, MemFlagsData, Signature, StackSlot, StackSlotData,
+    StackSlotKind, Value,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::JITModule;
@@ -167,6 +169,8 @@ pub(super) struct Emitter<'a, 'b, 'c> {
     /// Whether loops go on. That they do can be foreseen, and their next state should not wait for it.
     pub(super) ends: FxHashSet<Var>,
     pub(super) insides: Insides,
+    /// Arrays that are in memory, if they are not held.
+    pub(super) waiting: FxHashMap<Var, Place>,
     /// Arrays in whose place there may be others.
     pub(super) replaced: FxHashSet<Var>,
     /// Of a piece: where variables wait.
@@ -296,8 +300,12 @@ impl Emitter<'_, '_, '_> {
         self.b.ins().call(reference, args);
     }
 
+    pub(super) fn slot(&mut self, bytes: u32) -> StackSlot {
+        self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3))
+    }
+
     pub(super) fn room(&mut self, bytes: u32) -> Value {
-        let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, bytes, 3));
+        let slot = self.slot(bytes);
         self.b.ins().stack_addr(types::I64, slot, 0)
     }
 
@@ -357,6 +365,9 @@ impl Emitter<'_, '_, '_> {
     }
 
     pub(super) fn held(&mut self, var: Var) -> Held {
+        if let (None, Some(place)) = (self.held.get(&var), self.waiting.get(&var)) {
+            return self.fetched(var.ty, *place);
+        }
         match (self.held.get(&var), &self.frame) {
             (Some(held), _) => held.clone(),
             (None, Some((cut, frame))) => self.in_frame(var, &cut.clone(), *frame),

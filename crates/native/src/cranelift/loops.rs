@@ -4,6 +4,7 @@ use super::emit::{args, plain, width, Array, Emitter, Held};
 use super::math;
 use super::pairs::is_function;
 use super::plan;
+use super::waiting::{all_plain, Place};
 use crate::flow::*;
 use crate::in_place;
 use crate::ownership::Ownership;
@@ -54,14 +55,27 @@ fn has_functions(block: &Block) -> bool {
 }
 
 impl Emitter<'_, '_, '_> {
-    /// The machine values of a loop's first state, taken over.
-    fn first_state(&mut self, carried: &[(Var, Atom)], ownership: &mut Ownership, span: Span) -> Vec<Value> {
+    /// The machine values of a loop's first state, taken over; what waits is left in its place.
+    fn first_state(
+        &mut self,
+        carried: &[(Var, Atom)],
+        places: &[Option<Place>],
+        ownership: &mut Ownership,
+        span: Span,
+    ) -> Vec<Value> {
         let mut values = Vec::new();
-        for (state, init) in carried {
-            values.extend(match self.linker.sole.contains(*state) {
+        for ((state, init), place) in carried.iter().zip(places) {
+            let parts = match self.linker.sole.contains(*state) {
                 true => self.own(*init, ownership, span).parts(),
                 false => self.take(*init, ownership),
-            });
+            };
+            match place {
+                Some(place) => {
+                    self.leave(&parts, *place);
+                    self.waits(*state, *place);
+                }
+                None => values.extend(parts),
+            }
         }
         values
     }
@@ -85,16 +99,25 @@ impl Emitter<'_, '_, '_> {
         // Arrays of numbers are there before the loop; those of other rows when the first row has decided their shape.
         let (spread, rows) = spread::spread(l);
         let mut into: Vec<Collected> = Vec::new();
-        let mut state = self.first_state(&l.carried, ownership, span);
+        let places = self.places(carried);
+        let mut state = self.first_state(&l.carried, &places, ownership, span);
         let own = state.len();
         // Phases read again what they need, when others have left what they collect.
-        let places = match has_functions(&l.body) {
+        let replaced = match has_functions(&l.body) {
             true => vec![None; arrays.len()],
             false => in_place::of(l, arrays, ownership),
         };
-        for ((array, row), old) in arrays.iter().zip(&rows).zip(places) {
+        let mut made = match replaced.iter().all(Option::is_none) && all_plain(arrays) {
+            true => self.new_arrays(arrays, count, span),
+            false => Vec::new(),
+        }
+        .into_iter();
+        for ((array, row), old) in arrays.iter().zip(&rows).zip(replaced) {
             self.replaced.extend(old);
-            if let Some(Held::Array(old)) = old.and_then(|old| self.held.get(&old).cloned()) {
+            if let Some(made) = made.next() {
+                into.push(Collected::there(made, row));
+            } else if let Some(old) = old.filter(|old| self.is_there(*old)) {
+                let old = self.array(old);
                 into.push(Collected::there(self.new_for(count, &old, span), row));
             } else if let Some(lengths) = row {
                 let zero = self.b.ins().iconst(types::I64, 0);
@@ -111,10 +134,15 @@ impl Emitter<'_, '_, '_> {
             }
         }
         let zero = self.b.ins().iconst(types::I64, 0);
+        let fetched = self.fetch_for(l);
         let ends = self.iterations(&spread, &into, &state, [zero, count], span);
-        self.bind_all(carried, &ends[..own]);
+        fetched.iter().for_each(|var| {
+            self.held.remove(var);
+        });
+        self.bind_or_wait(carried, &places, &ends[..own]);
         let mut collected = &ends[own..];
-        for (array, into) in arrays.iter().zip(into) {
+        let places = self.places(arrays);
+        for ((array, into), place) in arrays.iter().zip(into).zip(places) {
             let held = match into {
                 Collected::Numbers(there, _) | Collected::Rows(there) => there,
                 Collected::FirstDecides(ty) => {
@@ -123,7 +151,15 @@ impl Emitter<'_, '_, '_> {
                     self.rows_or_empty(own, count, ty, span)
                 }
             };
-            self.held.insert(*array, Held::Array(held));
+            match place {
+                Some(place) => {
+                    self.leave(&held.parts(), place);
+                    self.waits(*array, place);
+                }
+                None => {
+                    self.held.insert(*array, Held::Array(held));
+                }
+            }
         }
     }
 
@@ -136,7 +172,9 @@ impl Emitter<'_, '_, '_> {
         [from, to]: [Value; 2],
         span: Span,
     ) -> Vec<Value> {
-        if let Some(apart) = peel::peeled(l).filter(|apart| state.is_empty() && runs_in_lanes(&apart.others)) {
+        if let Some(apart) =
+            peel::peeled(l).filter(|apart| l.carried.is_empty() && state.is_empty() && runs_in_lanes(&apart.others))
+        {
             let mut start = from;
             for (i, one) in apart.first.iter().enumerate() {
                 let next = self.b.ins().iconst(types::I64, i as i64 + 1);
@@ -205,13 +243,15 @@ impl Emitter<'_, '_, '_> {
         span: Span,
     ) -> Vec<Value> {
         let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
-        let own = Self::types_of(&carried).len();
+        let places: Vec<Option<Place>> = carried.iter().map(|v| self.waiting.get(v).copied()).collect();
+        let here: Vec<Var> = carried.iter().copied().filter(|v| !self.waiting.contains_key(v)).collect();
+        let own = Self::types_of(&here).len();
         let tight = self.is_tight(l);
         self.counted(from, to, few, tight, state, span, |e, index, values| {
             e.bind_number(l.index, index);
-            e.bind_all(&carried, &values[..own]);
+            e.bind_all(&here, &values[..own]);
             let results = e.block(&l.body, &carried);
-            let mut next: Vec<Value> = results[..carried.len()].concat();
+            let mut next = e.leave_some(&results[..carried.len()], &places);
             let mut collected = &values[own..];
             let mut given = results[carried.len()..].iter();
             for into in into {
@@ -392,8 +432,10 @@ impl Emitter<'_, '_, '_> {
     pub(super) fn while_loop(&mut self, l: &While, binds: &[Var], ownership: &mut Ownership, span: Span) {
         let carried: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
         let arrays = &binds[carried.len()..];
-        let mut state = self.first_state(&l.carried, ownership, span);
-        let mut state_types = Self::types_of(&carried);
+        let places = self.places(&carried);
+        let mut state = self.first_state(&l.carried, &places, ownership, span);
+        let here: Vec<Var> = carried.iter().copied().filter(|v| !self.waiting.contains_key(v)).collect();
+        let mut state_types = Self::types_of(&here);
         let own = state_types.len();
         // The number of iterations so far; then for each collected array its data, block, and the dimensions of a row.
         let parts = |array: &Var| array.ty.rank as usize + 1;
@@ -405,11 +447,11 @@ impl Emitter<'_, '_, '_> {
         self.go_on(body, &args(&state));
         let done = values[own];
         self.charge_window(done, span);
-        self.bind_all(&carried, &values[..own]);
+        self.bind_all(&here, &values[..own]);
         self.ends.extend(l.body.results[0].var());
         let results = self.block(&l.body, &carried);
         let go = results[0][0];
-        let mut next: Vec<Value> = results[1..1 + carried.len()].concat();
+        let mut next = self.leave_some(&results[1..1 + carried.len()], &places);
         next.push(self.b.ins().iadd_imm_s(done, 1));
         let mut collected = &values[own + 1..];
         for (array, row) in arrays.iter().zip(&results[1 + carried.len()..]) {
@@ -421,7 +463,7 @@ impl Emitter<'_, '_, '_> {
         self.b.seal_block(body);
         self.b.switch_to_block(exit);
         self.b.seal_block(exit);
-        self.bind_all(&binds[..carried.len()], &ends[..own]);
+        self.bind_or_wait(&binds[..carried.len()], &places, &ends[..own]);
         let count = ends[own];
         let rest = self.b.ins().band_imm_s(count, WINDOW - 1);
         self.charge(rest, span);

@@ -5,6 +5,7 @@ use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::Context;
 use cranelift_module::{FuncId, ModuleReloc};
+use std::cmp::Reverse;
 use std::sync::Mutex;
 use std::thread;
 
@@ -30,12 +31,14 @@ pub(super) struct Compiled {
 /// Compiles functions on at most so many threads; nothing: on as many as the machine runs at once. The result does not depend on it.
 pub(super) fn compile(
     isa: &dyn TargetIsa,
-    functions: Vec<Written>,
+    mut functions: Vec<Written>,
     threads: Option<usize>,
 ) -> Result<Vec<Compiled>, CompileError> {
     let instructions: usize = functions.iter().map(|f| f.function.dfg.num_insts()).sum();
     let most = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, |n| n.get()));
     let others = most.min(functions.len()).min(1 + instructions / WORTH).saturating_sub(1);
+    // The longest first, so that no thread is left alone with one of them.
+    functions.sort_by_key(|f| Reverse(f.function.dfg.num_insts()));
     let left = Mutex::new(functions.into_iter());
     let work = || {
         let mut context = Context::new();

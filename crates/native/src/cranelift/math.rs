@@ -60,6 +60,7 @@ fn symbols() -> impl Iterator<Item = Symbol> {
         "gradus_count_steps" = memory::count_steps, (I64, I64) -> Some(I32);
         "gradus_look" = memory::look, (I64) -> Some(I32);
         "gradus_allocate" = memory::allocate, (I64, I64) -> Some(I64);
+        "gradus_allocate_several" = memory::allocate_several, (I64, I64, I64, I64) -> Some(I64);
         "gradus_free" = memory::free, (I64, I64) -> None;
         "gradus_copy" = memory::copy, (I64, I64, I64) -> Some(I64);
         "gradus_grow" = memory::grow, (I64, I64, I64, I64) -> Some(I64);

@@ -23,5 +23,6 @@ mod products;
 mod same;
 mod scalars;
 mod tape;
+mod waiting;
 
 pub use compile::{compile, text, CompileError};

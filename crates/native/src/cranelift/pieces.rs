@@ -18,9 +18,9 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// Blocks of fewer statements are left alone, unless they are as long as a piece and contain a block that is cut.
-const LONG: usize = 600;
+const LONG: usize = 300;
 /// A piece ends when it has so many statements.
-const PIECE: usize = 300;
+const PIECE: usize = 150;
 
 /// A block that is cut.
 pub(super) struct Cut {
@@ -320,8 +320,10 @@ impl Emitter<'_, '_, '_> {
         true
     }
 
-    fn is_there(&self, var: Var) -> bool {
-        self.held.contains_key(&var) || self.frame.as_ref().is_some_and(|(cut, _)| cut.places.contains_key(&var))
+    pub(super) fn is_there(&self, var: Var) -> bool {
+        self.held.contains_key(&var)
+            || self.waiting.contains_key(&var)
+            || self.frame.as_ref().is_some_and(|(cut, _)| cut.places.contains_key(&var))
     }
 
     /// Writes the function of a piece, and goes on with this one.
