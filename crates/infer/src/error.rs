@@ -120,6 +120,8 @@ pub enum NamePlace {
     OwnDefinition,
     /// It is defined further down.
     Below,
+    /// It was looked for in a module, and is there without one.
+    Outside,
 }
 
 /// What stands twice.

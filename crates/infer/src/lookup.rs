@@ -50,8 +50,13 @@ impl Infer {
 
     fn unknown(&mut self, namespace: Namespace, path: &ast::Path, module: Option<Symbol>, near: Option<String>) {
         let name = path.name.name.clone();
-        let place = if namespace != Namespace::Value || module.is_some() {
+        let place = if namespace != Namespace::Value {
             NamePlace::Nowhere
+        } else if module.is_some() {
+            match self.scope.values.contains_key(&name) {
+                true => NamePlace::Outside,
+                false => NamePlace::Nowhere,
+            }
         } else if self.defining.contains(&name) {
             NamePlace::OwnDefinition
         } else if self.to_define.get(&name).is_some_and(|left| *left > 0) {

@@ -30,24 +30,15 @@ impl TypeError {
                     None => format!("unknown {what} `{tick}{name}`"),
                 };
                 let mut said = Diagnostic::error(code, message).label(*span, "not found here");
-                let foreign = match (&**name, namespace) {
-                    ("float" | "double", Namespace::Type) => Some("the type of numbers with a fraction is `real`"),
-                    ("array" | "vector", Namespace::Type) => {
-                        Some("the type of arrays is written with brackets, as in `real[]`")
-                    }
-                    ("pow" | "power", Namespace::Value) => Some("a power is written `x ** y`"),
-                    ("ln", Namespace::Value) => Some("the natural logarithm is `log`"),
-                    ("len" | "size", Namespace::Value) => Some("the number of elements of an array is its `length`"),
-                    ("float" | "double", Namespace::Value) => Some("an integer becomes a real by `real n`"),
-                    ("print" | "println" | "printf", Namespace::Value) => Some("a program prints a value by `show e`"),
-                    _ => None,
-                };
+                let foreign = foreign(*namespace, module.as_deref(), name);
                 if *place == NamePlace::OwnDefinition {
                     said = said.help(format!("a function that uses itself is defined by `let rec {name}`"));
                 } else if *place == NamePlace::Below {
                     said = said.help(format!("`{name}` is defined further down; a definition stands before its uses"));
                 } else if let Some(foreign) = foreign {
                     said = said.help(foreign);
+                } else if *place == NamePlace::Outside {
+                    said = said.help(format!("`{name}` is there without a module"));
                 } else if let Some(near) = near {
                     said = said.help(format!("did you mean `{near}`?"));
                 } else if *namespace == Namespace::TypeVariable {
@@ -338,6 +329,26 @@ impl TypeError {
             }
         }
     }
+}
+
+/// What names of other languages are called here.
+fn foreign(namespace: Namespace, module: Option<&str>, name: &str) -> Option<&'static str> {
+    Some(match (namespace, name) {
+        (Namespace::Type, "float" | "double") => "the type of numbers with a fraction is `real`",
+        (Namespace::Type, "array" | "vector") => "the type of arrays is written with brackets, as in `real[]`",
+        (Namespace::Value, "pow" | "power") => "a power is written `x ** y`",
+        (Namespace::Value, "ln") => "the natural logarithm is `log`",
+        (Namespace::Value, "len" | "size") => "the number of elements of an array is its `length`",
+        (Namespace::Value, "float" | "double" | "float_of_int") => "an integer becomes a real by `real n`",
+        (Namespace::Value, "print" | "println" | "printf") => "a program prints a value by `show e`",
+        (Namespace::Value, "fold_left" | "foldl") => "arrays are folded from the left by `fold`, lists by `List.fold`",
+        (Namespace::Value, "init" | "tabulate") => "an array is made from its indices by `build n f`",
+        (Namespace::Value, "make" | "full") => "an array of equal elements is made by `replicate n x`",
+        (Namespace::Value, "append") if module == Some("Array") => "arrays are joined by `concat a b`",
+        (Namespace::Value, "rev") => "arrays are reversed by `reverse`, lists by `List.reverse`",
+        (Namespace::Value, "zip_with") => "two arrays are mapped together by `map2`, lists by `List.map2`",
+        _ => return None,
+    })
 }
 
 fn count(n: usize, what: &str) -> String {

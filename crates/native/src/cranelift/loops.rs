@@ -134,11 +134,9 @@ impl Emitter<'_, '_, '_> {
             }
         }
         let zero = self.b.ins().iconst(types::I64, 0);
-        let fetched = self.fetch_for(l);
+        let fetched = self.fetch_for(&l.body, &l.carried);
         let ends = self.iterations(&spread, &into, &state, [zero, count], span);
-        fetched.iter().for_each(|var| {
-            self.held.remove(var);
-        });
+        self.forget(&fetched);
         self.bind_or_wait(carried, &places, &ends[..own]);
         let mut collected = &ends[own..];
         let places = self.places(arrays);
@@ -444,6 +442,7 @@ impl Emitter<'_, '_, '_> {
         state_types.extend(vec![types::I64; more]);
         let (body, values) = self.block_with(&state_types);
         let (exit, ends) = self.block_with(&state_types);
+        let fetched = self.fetch_for(&l.body, &l.carried);
         self.go_on(body, &args(&state));
         let done = values[own];
         self.charge_window(done, span);
@@ -463,6 +462,7 @@ impl Emitter<'_, '_, '_> {
         self.b.seal_block(body);
         self.b.switch_to_block(exit);
         self.b.seal_block(exit);
+        self.forget(&fetched);
         self.bind_or_wait(&binds[..carried.len()], &places, &ends[..own]);
         let count = ends[own];
         let rest = self.b.ins().band_imm_s(count, WINDOW - 1);

@@ -2,7 +2,7 @@
 //!
 //! Functions take a pointer to the thread's state (`gradus_runtime::memory::Thread`), their parameters, and a pointer to room for
 //! their results; they give 0 or a failure number, which callers hand on. A number is one machine value; an array is the address of its
-//! data, of its block (null: not counted) and its dimensions, each a value of its own, so that they stay in registers.
+//! data, of its block (null: not counted) and its dimensions, each a value of its own, so that they stay in registers, unless there are many (`waiting`).
 
 mod arrays;
 mod blocks;

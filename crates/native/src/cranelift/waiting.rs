@@ -66,12 +66,12 @@ impl Emitter<'_, '_, '_> {
     }
 
     /// Fetches what waits for the body of an innermost loop, which would do so in each iteration; gives what it was.
-    pub(super) fn fetch_for(&mut self, l: &For) -> Vec<Var> {
+    pub(super) fn fetch_for(&mut self, body: &Block, carried: &[(Var, Atom)]) -> Vec<Var> {
         let mut wanted = Vec::new();
-        if self.waiting.is_empty() || !is_innermost(&l.body, &mut wanted) {
+        if self.waiting.is_empty() || !is_innermost(body, &mut wanted) {
             return Vec::new();
         }
-        wanted.retain(|v| self.waiting.contains_key(v) && l.carried.iter().all(|(state, _)| state != v));
+        wanted.retain(|v| self.waiting.contains_key(v) && carried.iter().all(|(state, _)| state != v));
         wanted.retain(|v| !self.held.contains_key(v));
         wanted.sort_unstable_by_key(|v| v.id);
         wanted.dedup();
@@ -80,6 +80,13 @@ impl Emitter<'_, '_, '_> {
             self.held.insert(*var, held);
         }
         wanted
+    }
+
+    /// After the loop.
+    pub(super) fn forget(&mut self, fetched: &[Var]) {
+        for var in fetched {
+            self.held.remove(var);
+        }
     }
 
     /// From here on the variable is at the place.
