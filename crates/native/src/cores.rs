@@ -52,7 +52,8 @@ pub struct Plan {
 pub struct Chunked {
     /// What an iteration costs, one for a simple operation: a sum of products of lengths that are known outside of the loop.
     pub work: Vec<(f64, Vec<Length>)>,
-    /// For each collected value the lengths of its rows, known outside of the loop. If one of them is zero, others may be, and the loop is not cut.
+    /// For each collected value the lengths of its rows, known outside of the loop. If one of them is zero, others may be, and the loop is not cut, unless its
+    /// body is written once. If there are no iterations, rows have no length.
     pub rows: Vec<Vec<Length>>,
     /// For each state that it carries, how those of the chunks become one.
     pub joins: Vec<Join>,
@@ -218,8 +219,7 @@ impl Planner<'_> {
             for stmt in &block.stmts {
                 if let Op::For(l) = &stmt.op {
                     if let Some(mut chunked) = self.chunked(l) {
-                        // A row of an array that is never made has no length, so what is known before the loop only holds if it is cut.
-                        chunked.once = chunked.rows.iter().all(Vec::is_empty) && (single || size(&l.body) > SMALL);
+                        chunked.once = (single || size(&l.body) > SMALL) && has_those_rows(l, &chunked.rows);
                         self.loops.insert(l.index, chunked);
                         continue;
                     }
@@ -401,6 +401,16 @@ fn runs_in_lanes(stmt: &Stmt) -> bool {
         Op::Add { value, .. } => !value.ty().is_array(),
         _ => is_simple,
     }
+}
+
+/// Whether the rows that a loop collects have these lengths in any case, not only if no array is empty.
+fn has_those_rows(l: &For, rows: &[Vec<Length>]) -> bool {
+    if rows.iter().all(Vec::is_empty) {
+        return true;
+    }
+    let lengths = Lengths::of(&l.body);
+    let collected = &l.body.results[l.carried.len()..];
+    collected.iter().zip(rows).all(|(result, row)| lengths.of_array(*result) == *row)
 }
 
 /// How many statements there are in a block, at any depth.

@@ -63,7 +63,7 @@ impl Emitter<'_> {
             let name = self.name(*array);
             for (axis, length) in row.iter().enumerate() {
                 let length = self.length(*length);
-                self.line(&format!("{name}.d[{}] = {length};", axis + 1));
+                self.line(&format!("{name}.d[{}] = {count} > 0 ? {length} : 0;", axis + 1));
             }
             self.make(*array, span);
         }

@@ -186,7 +186,10 @@ impl Emitter<'_, '_, '_> {
         let mut filled = Vec::new();
         for (array, row) in arrays.iter().zip(&chunked.rows) {
             let mut dims = vec![count];
-            dims.extend(row.iter().map(|length| self.length(*length)).collect::<Vec<_>>());
+            for length in row {
+                let length = self.length(*length);
+                dims.push(self.if_some(count, length));
+            }
             filled.push(self.new_array(dims, array.ty.scalar, span));
         }
         filled

@@ -120,12 +120,10 @@ impl Emitter<'_, '_, '_> {
                 let old = self.array(old);
                 into.push(Collected::there(self.new_for(count, &old, span), row));
             } else if let Some(lengths) = row {
-                let zero = self.b.ins().iconst(types::I64, 0);
                 let mut dims = vec![count];
                 for length in lengths {
-                    let some = self.b.ins().icmp(IntCC::SignedGreaterThan, count, zero);
                     let length = self.b.ins().iconst(types::I64, *length as i64);
-                    dims.push(self.b.ins().select(some, length, zero));
+                    dims.push(self.if_some(count, length));
                 }
                 into.push(Collected::there(self.new_array(dims, array.ty.scalar, span), row));
             } else {
@@ -159,6 +157,13 @@ impl Emitter<'_, '_, '_> {
                 }
             }
         }
+    }
+
+    /// The length of rows if there are some, else 0.
+    pub(super) fn if_some(&mut self, count: Value, length: Value) -> Value {
+        let zero = self.b.ins().iconst(types::I64, 0);
+        let some = self.b.ins().icmp(IntCC::SignedGreaterThan, count, zero);
+        self.b.ins().select(some, length, zero)
     }
 
     /// A loop from one iteration to before another, given its first state; the last state.
