@@ -3,6 +3,7 @@
 //! A box is a pointer to a cell, or, with the lowest bit set, twice a tag and 3: the value of a constructor without fields, or nil, whose
 //! tag is -1. Compiled code reads tags and fields itself, at the offsets below.
 
+use crate::elements;
 use crate::memory::{self, Block, Thread};
 use std::alloc::{alloc, dealloc, Layout};
 use std::ptr::null_mut;
@@ -257,7 +258,7 @@ pub unsafe extern "C" fn allocate(thread: *mut Thread, bytes: i64) -> *mut Block
         let block = memory::allocate(thread, bytes);
         if !block.is_null() {
             (*block).boxes = bytes / 8;
-            memory::fill(block.add(1).cast(), bytes / 8, NIL as u64);
+            elements::fill(block.add(1).cast(), bytes / 8, NIL as u64);
         }
         block
     }
@@ -300,7 +301,7 @@ pub unsafe extern "C" fn grow(thread: *mut Thread, block: *mut Block, count: i64
         let fresh = memory::grow(thread, block, count, width);
         if !fresh.is_null() {
             let (have, more) = (count * width / 8, width / 8);
-            memory::fill(fresh.add(1).cast::<u64>().add(have as usize), more, NIL as u64);
+            elements::fill(fresh.add(1).cast::<u64>().add(have as usize), more, NIL as u64);
             (*fresh).boxes = have + more;
         }
         fresh
@@ -316,7 +317,7 @@ pub unsafe extern "C" fn fill(to: *mut *mut Cell, count: i64, cell: *mut Cell) {
         if is_cell(cell) {
             (*cell).holders += count.max(0);
         }
-        memory::fill(to.cast(), count, cell as u64);
+        elements::fill(to.cast(), count, cell as u64);
     }
 }
 

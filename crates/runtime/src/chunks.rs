@@ -3,6 +3,7 @@
 //! Into how many chunks a loop is cut depends on how much there is to do and never on the number of threads, and what each chunk adds up is added
 //! in the order of the chunks. So results have the same bits on one thread as on many.
 
+use crate::elements;
 use crate::memory::{self, Thread};
 use crate::pool;
 use crate::slot::{Kind, Limits};
@@ -67,7 +68,7 @@ impl Job {
         unsafe {
             let own = if self.width > 0 { self.records.add((self.width * k) as usize) } else { self.records };
             // Nothing, to which a sum adds without losing the sign of its zero.
-            memory::fill(own.cast(), self.width, (-0.0_f64).to_bits());
+            elements::fill(own.cast(), self.width, (-0.0_f64).to_bits());
             let [from, to] = [k, k + 1].map(|k| start(self.count, self.chunks, k));
             (self.body)(thread, self.outside, own, from, to)
         }
@@ -261,7 +262,7 @@ unsafe fn run_chunks(
 /// Adds what all chunks have added up, in their order: `count` numbers from `records` on, then `width` further, and so on.
 unsafe fn merge(to: *mut f64, records: *const f64, width: i64, chunks: i64, count: i64) {
     for k in 0..chunks {
-        unsafe { memory::add(to, records.add((width * k) as usize), count) };
+        unsafe { elements::add(to, records.add((width * k) as usize), count) };
     }
 }
 

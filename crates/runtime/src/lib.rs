@@ -9,6 +9,7 @@ pub mod boxes;
 pub mod cells;
 pub mod chunks;
 pub mod clock;
+pub mod elements;
 pub mod math;
 pub mod memory;
 pub mod pool;

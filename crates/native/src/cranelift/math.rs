@@ -6,7 +6,7 @@ use cranelift_codegen::ir::types::{Type, F64, I32, I64, I8};
 use gradus_core::prim::math;
 use gradus_core::Prim;
 use gradus_runtime::math::{map, map2, BINARY, UNARY};
-use gradus_runtime::{boxes, cells, chunks, memory, products, tape};
+use gradus_runtime::{boxes, cells, chunks, elements, memory, products, tape};
 
 extern "C" fn powi(x: f64, k: i64) -> f64 {
     math::powi(x, k)
@@ -66,10 +66,10 @@ fn symbols() -> impl Iterator<Item = Symbol> {
         "gradus_grow" = memory::grow, (I64, I64, I64, I64) -> Some(I64);
         "gradus_settle" = memory::settle, (I64, I64, I64, I64) -> Some(I64);
         "gradus_hand_over" = memory::hand_over, (I64, I64, I64) -> None;
-        "gradus_fill" = memory::fill, (I64, I64, I64) -> None;
-        "gradus_fill_bools" = memory::fill_bools, (I64, I64, I8) -> None;
-        "gradus_move" = memory::move_bytes, (I64, I64, I64) -> None;
-        "gradus_add" = memory::add, (I64, I64, I64) -> None;
+        "gradus_fill" = elements::fill, (I64, I64, I64) -> None;
+        "gradus_fill_bools" = elements::fill_bools, (I64, I64, I8) -> None;
+        "gradus_move" = elements::move_bytes, (I64, I64, I64) -> None;
+        "gradus_add" = elements::add, (I64, I64, I64) -> None;
         "gradus_leave" = memory::leave, (I64) -> None;
         "gradus_new_cell" = cells::new, (I64, I64) -> Some(I64);
         "gradus_free_cell" = cells::free_last, (I64, I64) -> None;
