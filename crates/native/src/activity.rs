@@ -43,6 +43,8 @@ impl Activity<'_> {
             | Op::Cell { .. }
             | Op::Tag { .. }
             | Op::Unpack { .. }
+            | Op::Hole { .. }
+            | Op::Plug { .. }
             | Op::Push { .. }
             | Op::Pop { .. }
             | Op::Digits { .. }

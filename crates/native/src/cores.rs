@@ -309,7 +309,12 @@ impl Planner<'_> {
                             1.0
                         }
                     }
-                    Op::Set { .. } | Op::Unpack { .. } | Op::Push { .. } | Op::Pop { .. } => 4.0,
+                    Op::Set { .. }
+                    | Op::Unpack { .. }
+                    | Op::Hole { .. }
+                    | Op::Plug { .. }
+                    | Op::Push { .. }
+                    | Op::Pop { .. } => 4.0,
                     Op::Fill { .. } | Op::Literal { .. } | Op::Cell { .. } => 2.0 * UNKNOWN,
                     Op::Digits { .. } | Op::Product(_) => 300.0,
                     Op::Call { function, .. } => self.function(*function),

@@ -235,6 +235,8 @@ impl Walk<'_> {
             | Op::Literal { .. }
             | Op::Tag { .. }
             | Op::Unpack { .. }
+            | Op::Hole { .. }
+            | Op::Plug { .. }
             | Op::Pop { .. }
             | Op::Digits { .. }
             | Op::Check { .. }

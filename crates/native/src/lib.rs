@@ -37,6 +37,7 @@ pub mod data;
 mod exits;
 pub mod explain;
 pub mod flow;
+mod holes;
 mod in_place;
 pub mod leaf;
 pub mod lower;

@@ -99,6 +99,7 @@ impl Sole {
             | Op::Dim { .. }
             | Op::Tag { .. }
             | Op::Unpack { .. }
+            | Op::Hole { .. }
             | Op::Pop { .. }
             | Op::Check { .. }
             | Op::Add { .. }
@@ -117,6 +118,9 @@ impl Sole {
             }
             Op::Freeze { .. } | Op::Fill { .. } | Op::Literal { .. } | Op::Digits { .. } => {
                 stmt.binds.iter().for_each(|v| self.insert(*v));
+            }
+            Op::Plug { value, .. } => {
+                self.take(*value, ownership);
             }
             Op::Cell { fields: values, .. } | Op::Push { values } => values.iter().for_each(|value| {
                 self.take(*value, ownership);

@@ -39,6 +39,12 @@ pub fn immediate(tag: i64) -> i64 {
 const SMALL: usize = 64;
 const CHUNK: usize = 1 << 20;
 
+/// Where a [`Thread`] has its list of waiting cells of so many words, linked through their counts; larger cells have none.
+pub fn waiting_offset(words: usize) -> Option<i32> {
+    let list = memory::CELLS_OFFSET + std::mem::offset_of!(Cells, free) + words * size_of::<*mut Cell>();
+    (words < SMALL).then_some(list as i32)
+}
+
 /// The cells of one thread.
 pub(crate) struct Cells {
     free: [*mut Cell; SMALL],
@@ -220,10 +226,7 @@ unsafe fn free_all(thread: *mut Thread, mut todo: *mut Cell) {
 }
 
 /// A cell that nobody holds, and whose fields others have taken over or let go.
-///
-/// # Safety
-/// See [`tag`].
-pub unsafe extern "C" fn free_emptied(thread: *mut Thread, cell: *mut Cell) {
+unsafe fn free_emptied(thread: *mut Thread, cell: *mut Cell) {
     unsafe {
         if let Some(list) = memory::cells(thread).free.get_mut((*cell).header.words as usize) {
             (*cell).holders = *list as i64;

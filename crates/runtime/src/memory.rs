@@ -28,6 +28,7 @@ pub struct Block {
 /// From a block to its data.
 pub const DATA: i64 = size_of::<Block>() as i64;
 pub const FUEL_OFFSET: i32 = std::mem::offset_of!(Thread, fuel) as i32;
+pub(crate) const CELLS_OFFSET: usize = std::mem::offset_of!(Thread, cells);
 pub const STACK_END_OFFSET: i32 = std::mem::offset_of!(Thread, stack_end) as i32;
 /// Where the tape ends now, and where what there is of it ends.
 pub const TAPE_AT_OFFSET: i32 = (std::mem::offset_of!(Thread, tape) + std::mem::offset_of!(Tape, at)) as i32;

@@ -35,6 +35,8 @@ pub(super) fn is_arithmetic(then: &Block, otherwise: &Block) -> bool {
         | Op::Add { .. }
         | Op::Product(_)
         | Op::Freeze { .. }
+        | Op::Hole { .. }
+        | Op::Plug { .. }
         | Op::Push { .. }
         | Op::Pop { .. } => false,
     };

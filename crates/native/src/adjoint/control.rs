@@ -87,6 +87,8 @@ impl Sweep<'_> {
             | Op::Cell { .. }
             | Op::Tag { .. }
             | Op::Unpack { .. }
+            | Op::Hole { .. }
+            | Op::Plug { .. }
             | Op::Push { .. }
             | Op::Pop { .. }
             | Op::Digits { .. }

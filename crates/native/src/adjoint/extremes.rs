@@ -23,7 +23,7 @@ fn is_pure(block: &Block, opened: &mut Vec<Var>) -> bool {
                 true
             }
             Op::Add { acc, .. } | Op::Freeze { acc } => opened.contains(acc),
-            Op::Call { .. } | Op::Push { .. } | Op::Pop { .. } | Op::Product(_) => false,
+            Op::Call { .. } | Op::Plug { .. } | Op::Push { .. } | Op::Pop { .. } | Op::Product(_) => false,
             op => {
                 let boxes = stmt.binds.iter().any(|v| v.ty.shape().is_some());
                 !boxes && op.blocks().iter().all(|(inner, _)| is_pure(inner, opened))

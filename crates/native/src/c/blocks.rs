@@ -184,6 +184,15 @@ impl Emitter<'_> {
                 self.define(*y, &format!("gr_tag({cell})"));
             }
             (Op::Unpack { cell, .. }, binds) => self.unpack(*cell, binds, ownership),
+            (Op::Hole { cell, tag, field }, [y]) => {
+                let at = self.module.place(*cell, *tag, *field);
+                let cell = self.name(*cell);
+                self.define(*y, &format!("(int64_t)&{cell}->w[{at}].c"));
+            }
+            (Op::Plug { hole, value }, []) => {
+                let (hole, value) = (self.atom(*hole), self.take(*value, ownership));
+                self.line(&format!("*(gr_cell **){hole} = {value};"));
+            }
             (Op::Push { values }, []) => self.push(values, ownership, stmt.span),
             (Op::Pop { types }, binds) => self.pop(types, binds),
             (Op::Digits { value }, [y]) => {

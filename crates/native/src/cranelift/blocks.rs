@@ -127,6 +127,14 @@ impl Emitter<'_, '_, '_> {
                 self.bind_number(*y, tag);
             }
             (Op::Unpack { cell, .. }, binds) => self.unpack(*cell, binds, ownership),
+            (Op::Hole { cell, tag, field }, [y]) => {
+                let address = self.hole(*cell, *tag, *field);
+                self.bind_number(*y, address);
+            }
+            (Op::Plug { hole, value }, []) => {
+                let (hole, value) = (self.number(*hole), self.take(*value, ownership));
+                self.b.ins().store(plain(), value[0], hole, 0);
+            }
             (Op::Push { values }, []) => self.push(values, ownership, span),
             (Op::Pop { types }, binds) => self.pop(types, binds),
             (Op::Digits { value }, [y]) => {

@@ -6,7 +6,7 @@ use crate::ownership::Ownership;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{types, BlockArg, InstBuilder, Value};
 use gradus_runtime::boxes::{Field, Fields, Kind as FieldKind, Shapes};
-use gradus_runtime::cells::{immediate, NIL, TAG_OFFSET, WORDS_OFFSET};
+use gradus_runtime::cells::{immediate, waiting_offset, NIL, TAG_OFFSET, WORDS_OFFSET};
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 
@@ -106,12 +106,7 @@ impl Emitter<'_, '_, '_> {
         }
         let types: Vec<Type> = fields.iter().map(|a| a.ty()).collect();
         let layout = CellLayout::of(&types);
-        let header = [tag, layout.boxes, layout.blocks, layout.words];
-        // As `gradus_runtime::cells::Header` lies in memory.
-        let header = header.iter().rev().fold(0_u64, |word, part| word << 16 | (*part as u64 & 0xffff));
-        let header = self.b.ins().iconst(types::I64, header as i64);
-        let cell = self.runtime("gradus_new_cell", &[self.thread, header]);
-        self.require(cell, None, span, Kind::Memory);
+        let cell = self.new_cell(tag, &layout, span);
         for ((field, ty), place) in fields.iter().zip(&types).zip(&layout.places) {
             let parts = self.take(*field, ownership);
             if ty.is_array() {
@@ -127,6 +122,41 @@ impl Emitter<'_, '_, '_> {
             }
         }
         cell
+    }
+
+    /// A cell that waits, if there is one of the size, or else from the runtime.
+    fn new_cell(&mut self, tag: usize, layout: &CellLayout, span: Span) -> Value {
+        let header = [tag, layout.boxes, layout.blocks, layout.words];
+        // As `gradus_runtime::cells::Header` lies in memory.
+        let header = header.iter().rev().fold(0_u64, |word, part| word << 16 | (*part as u64 & 0xffff));
+        let header = self.b.ins().iconst(types::I64, header as i64);
+        let waiting = waiting_offset(layout.words).map(|list| {
+            let [waits, none] = [self.b.create_block(), self.b.create_block()];
+            let (on, cell) = self.block_with(&[types::I64]);
+            let first = self.b.ins().load(types::I64, plain(), self.thread, list);
+            self.b.ins().brif(first, waits, &[], none, &[]);
+            self.b.switch_to_block(waits);
+            self.b.seal_block(waits);
+            let next = self.b.ins().load(types::I64, plain(), first, 0);
+            self.b.ins().store(plain(), next, self.thread, list);
+            let one = self.b.ins().iconst(types::I64, 1);
+            self.b.ins().store(plain(), one, first, 0);
+            self.b.ins().store(plain(), header, first, TAG_OFFSET);
+            self.b.ins().jump(on, &args(&[first]));
+            self.b.switch_to_block(none);
+            self.b.seal_block(none);
+            (on, cell[0])
+        });
+        let fresh = self.runtime("gradus_new_cell", &[self.thread, header]);
+        self.require(fresh, None, span, Kind::Memory);
+        match waiting {
+            None => fresh,
+            Some((on, cell)) => {
+                self.go_on(on, &args(&[fresh]));
+                self.b.seal_block(on);
+                cell
+            }
+        }
     }
 
     /// The fields of a cell. Those that it outlives are not held, and those that nobody uses not even read. Of a cell that is not used any more they are
@@ -164,12 +194,19 @@ impl Emitter<'_, '_, '_> {
             }
         }
         if emptied {
-            self.empty(cell, &wanted, &unwanted);
+            self.empty(cell, layout.words, &wanted, &unwanted);
         }
     }
 
+    /// Where a field lies.
+    pub(super) fn hole(&mut self, cell: Var, tag: usize, field: usize) -> Value {
+        let at = offset(self.linker.module.place(cell, tag, field));
+        let cell = self.number(cell.into());
+        self.b.ins().iadd_imm_s(cell, i64::from(at))
+    }
+
     /// Lets go of a cell whose fields have been read, as far as they are wanted, to be held.
-    fn empty(&mut self, cell: Value, wanted: &[(Type, Vec<Value>)], unwanted: &[(Type, Vec<Value>)]) {
+    fn empty(&mut self, cell: Value, words: usize, wanted: &[(Type, Vec<Value>)], unwanted: &[(Type, Vec<Value>)]) {
         let [sole, shared, on] = [self.b.create_block(), self.b.create_block(), self.b.create_block()];
         let holders = self.b.ins().load(types::I64, plain(), cell, 0);
         let is_sole = self.b.ins().icmp_imm_s(IntCC::Equal, holders, 1);
@@ -177,7 +214,12 @@ impl Emitter<'_, '_, '_> {
         self.b.switch_to_block(sole);
         self.b.seal_block(sole);
         unwanted.iter().for_each(|(ty, parts)| self.drop_parts(*ty, parts));
-        self.runtime_effect("gradus_free_emptied_cell", &[self.thread, cell]);
+        // Larger ones wait for the end of the call.
+        if let Some(list) = waiting_offset(words) {
+            let first = self.b.ins().load(types::I64, plain(), self.thread, list);
+            self.b.ins().store(plain(), first, cell, 0);
+            self.b.ins().store(plain(), cell, self.thread, list);
+        }
         self.b.ins().jump(on, &[]);
         self.b.switch_to_block(shared);
         self.b.seal_block(shared);
@@ -204,13 +246,22 @@ impl Emitter<'_, '_, '_> {
         self.b.ins().store(plain(), sum, address, 0);
     }
 
-    /// The sum of two boxes of a linear shape, which are taken over.
+    /// The sum of two boxes of a linear shape, which are taken over. The first is often nil, and then nothing is called.
     pub(super) fn merged(&mut self, shape: Option<ShapeId>, a: Value, b: Value) -> Value {
         let merge = shape.and_then(|s| self.linker.module.shape(s).merge);
         let Some(merge) = merge else { gradus_source::bug!("boxes are added that have no sum") };
+        let both = self.b.create_block();
+        let (on, sum) = self.block_with(&[types::I64]);
+        let is_nil = self.b.ins().icmp_imm_s(IntCC::Equal, a, NIL);
+        self.b.ins().brif(is_nil, on, &args(&[b]), both, &[]);
+        self.b.switch_to_block(both);
+        self.b.seal_block(both);
         let room = self.room(8);
         self.call_raw(merge, vec![a, b], room);
-        self.b.ins().load(types::I64, plain(), room, 0)
+        let result = self.b.ins().load(types::I64, plain(), room, 0);
+        self.go_on(on, &args(&[result]));
+        self.b.seal_block(on);
+        sum[0]
     }
 
     /// Adds boxes to the row of an accumulator at an address.

@@ -75,7 +75,6 @@ fn symbols() -> impl Iterator<Item = Symbol> {
         "gradus_free_cell" = cells::free_last, (I64, I64) -> None;
         "gradus_more_tape" = tape::more, (I64, I64) -> Some(I64);
         "gradus_allocate_boxes" = cells::allocate, (I64, I64) -> Some(I64);
-        "gradus_free_emptied_cell" = cells::free_emptied, (I64, I64) -> None;
         "gradus_put_all" = cells::put_all, (I64, I64, I64, I64) -> None;
         "gradus_copy_boxes" = cells::copy, (I64, I64, I64) -> Some(I64);
         "gradus_grow_boxes" = cells::grow, (I64, I64, I64, I64) -> Some(I64);

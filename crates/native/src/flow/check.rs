@@ -239,6 +239,21 @@ impl Checker<'_> {
                 vec![Type::INT]
             }
             Op::Unpack { cell, tag } => self.cell(self.value(*cell)?, *tag)?,
+            Op::Hole { cell, tag, field } => {
+                let fields = self.cell(self.value((*cell).into())?, *tag)?;
+                if !fields.get(*field).is_some_and(|ty| ty.rank == 0 && ty.shape().is_some()) {
+                    return Err("a hole that is no field for a box".into());
+                }
+                vec![Type::INT]
+            }
+            Op::Plug { hole, value } => {
+                self.number(*hole, Scalar::Int)?;
+                let ty = self.value(*value)?;
+                if ty.rank > 0 || ty.shape().is_none() {
+                    return Err("a hole is plugged with something that is no box".into());
+                }
+                Vec::new()
+            }
             Op::Push { values } => {
                 values.iter().try_for_each(|a| self.value(*a).map(|_| ()))?;
                 Vec::new()

@@ -27,6 +27,8 @@
 //!   that [`Shape::merge`] names, which is also what [`Op::Add`] means on accumulators of boxes.
 //! - **The tape** ([`Op::Push`], [`Op::Pop`]): a stack of values, where the last pass (`tape`) puts the traces of reverse mode that are
 //!   taken apart in the reverse order of their making. No earlier pass knows of it.
+//! - **Holes** ([`Op::Hole`], [`Op::Plug`]): a field of a new cell that is put in later, so that a list can be made from its beginning. The
+//!   very last pass (`holes`) makes loops of recursion with them; no other pass knows of them either.
 //! - **Failures** ([`Op::Check`]) are statements of their own with a source position; reading and arithmetic cannot fail.
 //!   So a check that is known to hold, or that can be made once before a loop, is an ordinary simplification.
 //!
@@ -75,7 +77,7 @@ pub use shapes::{CellLayout, Place, TapeLayout};
 
 use gradus_core::Prim;
 use gradus_source::Span;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What an array consists of, or a register holds.
@@ -359,6 +361,17 @@ pub enum Op {
         cell: Atom,
         tag: usize,
     },
+    /// Where a field of a new cell lies, which is nil and will be put in later: an address, not counted. Made by `holes`, the last pass, only.
+    Hole {
+        cell: Var,
+        tag: usize,
+        field: usize,
+    },
+    /// Puts a box where a field was left open.
+    Plug {
+        hole: Atom,
+        value: Atom,
+    },
     /// Puts values on the tape.
     Push {
         values: Vec<Atom>,
@@ -524,6 +537,8 @@ pub struct Module {
     pub shapes: Vec<Shape>,
     /// How often functions that are derivatives have been differentiated; while the module is being made.
     pub orders: FxHashMap<FunctionId, usize>,
+    /// What the functions that add boxes have become: see `holes`.
+    pub loops_of_merges: FxHashSet<FunctionId>,
 }
 
 impl Block {

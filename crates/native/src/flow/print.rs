@@ -168,6 +168,8 @@ impl Printer<'_> {
             Op::Cell { shape, tag, fields } => format!("cell box{} {tag} {}", shape.0, self.atoms(fields)),
             Op::Tag { cell } => format!("tag {}", self.atom(*cell)),
             Op::Unpack { cell, tag } => format!("unpack {} {tag}", self.atom(*cell)),
+            Op::Hole { cell, tag, field } => format!("hole {} {tag} {field}", self.name(*cell)),
+            Op::Plug { hole, value } => format!("plug {}", self.atoms(&[*hole, *value])),
             Op::Push { values } => format!("push {}", self.atoms(values)),
             Op::Pop { types } => format!("pop {}", types.iter().map(|t| ty(*t)).collect::<Vec<_>>().join(" ")),
             Op::Digits { value } => format!("digits {}", self.atom(*value)),

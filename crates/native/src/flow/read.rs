@@ -392,6 +392,11 @@ impl<'a> Reader<'a> {
                     None => return words.error("this is no box with such a tag"),
                 }
             }
+            "hole" => {
+                let (cell, tag, field) = (self.var(words)?, words.number()?, words.number()?);
+                (Op::Hole { cell, tag, field }, vec![Type::INT])
+            }
+            "plug" => (Op::Plug { hole: self.atom(words)?, value: self.atom(words)? }, Vec::new()),
             "push" => (Op::Push { values: self.atoms(words)? }, Vec::new()),
             "pop" => {
                 let mut types = Vec::new();

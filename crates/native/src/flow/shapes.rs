@@ -14,6 +14,14 @@ impl Module {
         }
     }
 
+    /// The word of a cell at which a field of it begins.
+    pub fn place(&self, cell: Var, tag: usize, field: usize) -> usize {
+        match cell.ty.shape() {
+            Some(shape) => CellLayout::of(self.fields(shape, tag)).places[field].at,
+            None => gradus_source::bug!("{} is no cell", cell.name),
+        }
+    }
+
     /// The types of the fields of a cell.
     pub fn fields(&self, shape: ShapeId, tag: usize) -> &[Type] {
         match self.shape(shape).cells.get(tag) {
@@ -90,9 +98,10 @@ impl Module {
         self.shapes.iter().any(|s| s.merge == Some(function))
     }
 
-    /// The parameters that a function takes over from its caller; others it borrows. Sums of boxes take over both, to make the sum of their cells.
+    /// The parameters that a function takes over from its caller; others it borrows. Sums of boxes take over both, to make the sum of their cells;
+    /// so do the loops that `holes` makes of them.
     pub fn taken_over(&self, function: FunctionId) -> &[Var] {
-        match self.is_merge(function) {
+        match self.is_merge(function) || self.loops_of_merges.contains(&function) {
             true => &self.function(function).params,
             false => &[],
         }

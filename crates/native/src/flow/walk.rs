@@ -20,6 +20,8 @@ impl Op {
             Op::Tag { cell } | Op::Unpack { cell, .. } => f(*cell),
             Op::Push { values } => values.iter().for_each(|a| f(*a)),
             Op::Pop { .. } => {}
+            Op::Hole { cell, .. } => f((*cell).into()),
+            Op::Plug { hole, value } => [hole, value].into_iter().for_each(|a| f(*a)),
             Op::Dim { array, .. } => f((*array).into()),
             Op::Get { array, index } => {
                 f((*array).into());
@@ -75,6 +77,8 @@ impl Op {
             Op::Tag { cell } | Op::Unpack { cell, .. } => f(cell),
             Op::Push { values } => values.iter_mut().for_each(f),
             Op::Pop { .. } => {}
+            Op::Hole { cell, .. } => on_var(cell, f),
+            Op::Plug { hole, value } => [hole, value].into_iter().for_each(f),
             Op::Dim { array, .. } => on_var(array, f),
             Op::Get { array, index } => {
                 on_var(array, f);
@@ -143,6 +147,8 @@ impl Op {
             | Op::Cell { .. }
             | Op::Tag { .. }
             | Op::Unpack { .. }
+            | Op::Hole { .. }
+            | Op::Plug { .. }
             | Op::Push { .. }
             | Op::Pop { .. }
             | Op::Digits { .. }
@@ -340,6 +346,8 @@ impl Renaming {
             Op::Cell { shape, tag, fields } => Op::Cell { shape: *shape, tag: *tag, fields: self.atoms(fields) },
             Op::Tag { cell } => Op::Tag { cell: self.atom(*cell) },
             Op::Unpack { cell, tag } => Op::Unpack { cell: self.atom(*cell), tag: *tag },
+            Op::Hole { cell, tag, field } => Op::Hole { cell: self.var(*cell), tag: *tag, field: *field },
+            Op::Plug { hole, value } => Op::Plug { hole: self.atom(*hole), value: self.atom(*value) },
             Op::Push { values } => Op::Push { values: self.atoms(values) },
             Op::Pop { types } => Op::Pop { types: types.clone() },
             Op::Digits { value } => Op::Digits { value: self.atom(*value) },

@@ -127,7 +127,7 @@ impl Dead<'_> {
         let wanted = |acc: &Var| live.contains(acc) || !self.own.contains(acc);
         match op {
             Op::Check { .. } => checks,
-            Op::Push { .. } | Op::Pop { .. } => true,
+            Op::Plug { .. } | Op::Push { .. } | Op::Pop { .. } => true,
             Op::Add { acc, .. } => wanted(acc),
             Op::Product(product) => wanted(&product.acc),
             Op::Freeze { acc } => self.passed.contains(acc),
@@ -150,6 +150,7 @@ impl Dead<'_> {
             | Op::Literal { .. }
             | Op::Cell { .. }
             | Op::Tag { .. }
+            | Op::Hole { .. }
             | Op::Unpack { .. }
             | Op::Digits { .. }
             | Op::Open { .. } => false,

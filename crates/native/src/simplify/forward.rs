@@ -441,13 +441,9 @@ impl Forward {
                 }
                 out.push(stmt);
             }
-            Op::Push { values } => {
-                self.atoms(values);
-                out.push(stmt);
-            }
             Op::Pop { .. } => out.push(stmt),
-            Op::Digits { value } => {
-                self.atom(value);
+            op @ (Op::Push { .. } | Op::Hole { .. } | Op::Plug { .. } | Op::Digits { .. }) => {
+                op.for_each_operand_mut(&mut |a| self.atom(a));
                 out.push(stmt);
             }
             Op::Check { cond, .. } => {

@@ -116,6 +116,7 @@ pub fn module_within(module: &mut Module, room: &Room) {
         }
     }
     crate::tape::run(module);
+    crate::holes::run(module);
 }
 
 /// Simplifies a block, which may have free variables.

@@ -160,7 +160,12 @@ impl Long<'_> {
                     let boxes = stmt.binds.iter().any(|v| v.ty.shape().is_some());
                     let inside = match &stmt.op {
                         Op::For(_) => loops.checked_sub(1),
-                        Op::While(_) | Op::Call { .. } | Op::Push { .. } | Op::Pop { .. } | Op::Product(_) => None,
+                        Op::While(_)
+                        | Op::Call { .. }
+                        | Op::Plug { .. }
+                        | Op::Push { .. }
+                        | Op::Pop { .. }
+                        | Op::Product(_) => None,
                         _ => Some(loops),
                     };
                     let is_quick = |loops| stmt.op.blocks().iter().all(|(inner, _)| is_quick(inner, loops));

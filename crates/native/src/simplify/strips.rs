@@ -257,7 +257,13 @@ fn is_plain(block: &Block, sites: &mut Vec<(Failure, Span)>) -> bool {
             }
             let apart = matches!(
                 stmt.op,
-                Op::Call { .. } | Op::While(_) | Op::Push { .. } | Op::Pop { .. } | Op::Digits { .. } | Op::Product(_)
+                Op::Call { .. }
+                    | Op::While(_)
+                    | Op::Plug { .. }
+                    | Op::Push { .. }
+                    | Op::Pop { .. }
+                    | Op::Digits { .. }
+                    | Op::Product(_)
             );
             let boxes = stmt.binds.iter().any(|v| v.ty.shape().is_some());
             !apart && !boxes && stmt.op.blocks().iter().all(|(inner, _)| is_plain(inner, sites))
