@@ -315,6 +315,11 @@ impl Compiled {
         self.flat.borrow_mut().insert(name.clone(), flat);
     }
 
+    /// Makes the best code at once, for calls that will be measured.
+    pub fn improve(&self, code: &Code) {
+        code.executable.improve(self.program.options().threads);
+    }
+
     pub fn run_call(&self, code: &Code, call: &mut Call) -> Result<(), Stopped> {
         call.run().map_err(|error| self.stopped(&error, code))
     }

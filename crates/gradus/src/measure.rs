@@ -66,6 +66,9 @@ impl Function {
             made
         };
         let run = |compiled: &Compiled, code: &Code| {
+            if repeat.min_runs > 1 || repeat.min_seconds > 0.0 {
+                compiled.improve(code);
+            }
             let mut call = compiled.call(code, &inputs)?;
             let ((), times) = repeat.times(|| compiled.run_call(code, &mut call))?;
             Ok((compiled.result(code, &call, self.result()), times, compiled.backend()))
@@ -88,6 +91,7 @@ impl Function {
             arguments.iter().zip(self.params()).map(|(argument, ty)| Input { argument, ty }).collect();
         let code = |compiled: &mut Compiled| compiled.function(self.definition(), &inputs, self.result());
         let run = |compiled: &Compiled, code: &Code| {
+            compiled.improve(code);
             let mut call = compiled.call(code, &inputs)?;
             least_time(seconds, || compiled.run_call(code, &mut call))
         };

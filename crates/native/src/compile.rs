@@ -35,6 +35,8 @@ pub struct Options {
     pub backend: Backend,
     /// For [`Backend::C`].
     pub c: c::Options,
+    /// For [`Backend::Cranelift`].
+    pub care: cranelift::Care,
     /// What a chunk of a loop should have to do at least, see [`crate::cores`].
     pub least_work: f64,
     /// How many threads may make machine code, for [`Backend::Cranelift`]; nothing: as many as the machine runs at once.
@@ -44,7 +46,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         let least_work = crate::cores::LEAST_WORK;
-        Options { backend: Backend::default(), c: c::Options::default(), least_work, threads: None }
+        let (backend, care) = Default::default();
+        Options { backend, c: c::Options::default(), care, least_work, threads: None }
     }
 }
 

@@ -29,6 +29,7 @@
 
 pub mod activity;
 pub mod adjoint;
+mod better;
 pub mod c;
 pub mod call;
 pub mod cores;
@@ -61,6 +62,7 @@ mod compile;
 
 pub use call::{Argument, Call};
 pub use compile::{compile, lower, lower_seen_from, Backend, CompileError, Entry, Error, Native, Options};
+pub use cranelift::Care;
 pub use data::{Data, Layout, Parts};
 pub use leaf::Leaf;
 pub use place::Site;

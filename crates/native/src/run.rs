@@ -1,5 +1,6 @@
 //! Compiled flow functions, called with flattened values.
 
+use crate::better::Better;
 use crate::cores::Plan;
 use crate::flow::{Failure, FunctionId, Module, Scalar, ShapeId, Type};
 use crate::leaf::Leaf;
@@ -9,6 +10,7 @@ use gradus_runtime::pool;
 use gradus_runtime::slot::{Entry, Kind, Limits as RawLimits, Release, SetLimits, Slot};
 use gradus_source::{Diagnostic, Span};
 use std::any::Any;
+use std::ptr::null;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -110,7 +112,7 @@ pub struct Code {
     pub(crate) entries: Vec<Entry>,
     pub(crate) release: Release,
     pub(crate) set_limits: SetLimits,
-    pub(crate) places: Places,
+    pub(crate) places: Arc<Places>,
     /// Kept as long as the functions can be called.
     pub(crate) _owner: Box<dyn Any + Send + Sync>,
 }
@@ -130,6 +132,8 @@ const LITTLE_STACK: i64 = 1 << 18;
 /// Machine code of some functions of a module.
 pub struct Executable {
     code: Code,
+    /// If that is quick code.
+    better: Option<Arc<Better>>,
     entries: Vec<EntryPoint>,
     /// Whether some function calls itself, so that calls may need a large stack.
     recursive: bool,
@@ -141,11 +145,10 @@ impl Executable {
     /// Compiles a module; the entry points are numbered as given.
     pub fn new(module: &Module, entries: &[FunctionId], options: &Options) -> Result<Executable, CompileError> {
         let plan = Plan::new(module, options.least_work);
-        let code = match options.backend {
-            Backend::Cranelift => {
-                cranelift::compile(module, entries, &plan, options.threads).map_err(CompileError::Cranelift)?
-            }
-            Backend::C => c::compile(module, entries, &plan, &options.c).map_err(CompileError::C)?,
+        let (code, later) = match options.backend {
+            Backend::Cranelift => cranelift::compile(module, entries, &plan, options.care, options.threads)
+                .map_err(CompileError::Cranelift)?,
+            Backend::C => (c::compile(module, entries, &plan, &options.c).map_err(CompileError::C)?, None),
         };
         let entries = entries
             .iter()
@@ -155,7 +158,31 @@ impl Executable {
             })
             .collect();
         let recursive = recursion::recursive(module).contains(&true);
-        Ok(Executable { code, entries, recursive, deep: AtomicBool::new(false) })
+        Ok(Executable { code, better: later.map(Better::new), entries, recursive, deep: AtomicBool::new(false) })
+    }
+
+    /// Makes the best code now, on so many threads at most, instead of when calls are found to take long: for those who measure.
+    pub fn improve(&self, threads: Option<usize>) {
+        if let Some(better) = &self.better {
+            better.make(threads);
+        }
+    }
+
+    /// Whether no better code is to come.
+    pub fn is_final(&self) -> bool {
+        self.better.as_ref().is_none_or(|better| better.code().is_some())
+    }
+
+    /// The best code that there is; for quick code, with the flag that is set when there is better code.
+    fn code(&self) -> (&Code, *const AtomicBool) {
+        let Some(better) = &self.better else { return (&self.code, null()) };
+        match better.code() {
+            Some(code) => (code, null()),
+            None => {
+                better.begin();
+                (&self.code, better.there())
+            }
+        }
     }
 
     /// The flattened parameters and results of an entry point.
@@ -218,44 +245,71 @@ impl Executable {
         outputs: &mut [Slot],
         limits: &Limits,
     ) -> Result<(), RunError> {
-        let Some(function) = self.code.entries.get(entry) else {
+        pool::set_threads(limits.threads.unwrap_or_else(pool::cores));
+        loop {
+            let (code, replaced) = self.code();
+            let number = unsafe { self.call_code(code, replaced, entry, inputs, outputs, limits) };
+            if number == 0 {
+                return Ok(());
+            }
+            // A call that fails has given back all that it had and has written nothing, so that it can be run again.
+            let kind = Kind::of(number).0;
+            if kind == Kind::Stack && !replaced.is_null() {
+                // Better code needs less of it.
+                self.improve(limits.threads);
+            }
+            let has_better = !std::ptr::eq(self.code().0, code);
+            if !(has_better && matches!(kind, Kind::Replaced | Kind::Stack)) {
+                return Err(self.error(number, limits));
+            }
+        }
+    }
+
+    /// Calls an entry point of some code.
+    ///
+    /// # Safety
+    /// As for [`Executable::call_slots`].
+    unsafe fn call_code(
+        &self,
+        code: &Code,
+        replaced: *const AtomicBool,
+        entry: usize,
+        inputs: &[Slot],
+        outputs: &mut [Slot],
+        limits: &Limits,
+    ) -> i32 {
+        let Some(function) = code.entries.get(entry) else {
             gradus_source::bug!("no entry {entry} in an executable");
         };
-        pool::set_threads(limits.threads.unwrap_or_else(pool::cores));
         let mut call = || unsafe { function(inputs.as_ptr(), outputs.as_mut_ptr()) };
         let limited = limits.max_steps.is_some() || limits.max_memory.is_some() || limits.interrupt.is_some();
-        let code = if !self.recursive && !limited {
-            call()
-        } else {
-            let bound = |limit: Option<u64>| limit.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
-            let mut within = |stack: i64, large: bool| {
-                let raw = RawLimits {
-                    stack,
-                    memory: bound(limits.max_memory),
-                    steps: bound(limits.max_steps),
-                    interrupt: limits.interrupt.as_ref().map_or(std::ptr::null(), Arc::as_ptr),
-                };
-                // They are taken back before the flag can go away.
-                unsafe { (self.code.set_limits)(&raw) };
-                let code = if large { stacker::grow(STACK as usize, &mut call) } else { call() };
-                unsafe { (self.code.set_limits)(std::ptr::null()) };
-                code
+        if !self.recursive && !limited && replaced.is_null() {
+            return call();
+        }
+        let bound = |limit: Option<u64>| limit.map_or(i64::MAX, |n| i64::try_from(n).unwrap_or(i64::MAX));
+        let mut within = |stack: i64, large: bool| {
+            let raw = RawLimits {
+                stack,
+                memory: bound(limits.max_memory),
+                steps: bound(limits.max_steps),
+                interrupt: limits.interrupt.as_ref().map_or(null(), Arc::as_ptr),
+                replaced,
             };
-            if self.recursive {
-                self.on_enough_stack(within)
-            } else {
-                within(RawLimits::NONE.stack, false)
-            }
+            // They are taken back before the flags can go away.
+            unsafe { (code.set_limits)(&raw) };
+            let number = if large { stacker::grow(STACK as usize, &mut call) } else { call() };
+            unsafe { (code.set_limits)(null()) };
+            number
         };
-        if code == 0 {
-            Ok(())
+        if self.recursive {
+            self.on_enough_stack(within)
         } else {
-            Err(self.error(code, limits))
+            within(RawLimits::NONE.stack, false)
         }
     }
 
     /// Runs a call that is given its stack in bytes, and whether that is to be a large one. Making one takes longer than most calls; so the
-    /// stack of the caller is tried first. A call that fails has given back all that it had and has written nothing, so that it can be run again.
+    /// stack of the caller is tried first.
     fn on_enough_stack(&self, mut call: impl FnMut(i64, bool) -> i32) -> i32 {
         let here = stacker::remaining_stack().map_or(0, |bytes| i64::try_from(bytes).unwrap_or(i64::MAX)) - MARGIN;
         if here > LITTLE_STACK && !self.deep.load(Ordering::Relaxed) {
@@ -285,6 +339,7 @@ impl Executable {
             (Kind::Stack, _) => RunError::TooDeep { span },
             (Kind::Steps, _) => RunError::Steps { limit: limits.max_steps.unwrap_or(u64::MAX), span },
             (Kind::Interrupted, _) => RunError::Interrupted { span },
+            (Kind::Replaced, _) => gradus_source::bug!("code gave way to other code that is not there"),
         }
     }
 }

@@ -6,7 +6,7 @@ mod support;
 use gradus_core::{Program, Type};
 use gradus_derive::{Linker, Settings};
 use gradus_native::flow::{check, FunctionId, Module};
-use gradus_native::{Backend, Data, Entry, Executable, Layout, Refusal};
+use gradus_native::{Backend, Care, Data, Entry, Executable, Layout, Refusal};
 use gradus_reference::{Data as Known, Machine};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -188,10 +188,16 @@ fn compare(paths: &[PathBuf]) -> (usize, Vec<String>) {
     let mut options = gradus_native::Options::from(Backend::C);
     options.c.flags.retain(|f| f != "-O3" && f != "-march=native");
     options.c.flags.push("-O1".into());
-    let ways =
-        [("C", 1, options), ("Cranelift", 1, Backend::Cranelift.into()), ("plain", 0, Backend::Cranelift.into())];
+    let quick = gradus_native::Options { care: Care::Quick, ..Backend::Cranelift.into() };
+    let ways = [
+        ("C", 1, options),
+        ("Cranelift", 1, Backend::Cranelift.into()),
+        ("quick code", 1, quick.clone()),
+        ("plain", 0, quick),
+    ];
     for (way, at, options) in ways {
         let code = Executable::new(&modules[at], &entries[at], &options).expect("compiles");
+        code.improve(None);
         for (number, case) in cases.iter().enumerate() {
             if std::env::var_os("SHOW_PLACES").is_some() {
                 eprintln!("running {} on {way}", case.place);

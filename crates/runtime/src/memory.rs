@@ -36,6 +36,17 @@ pub const TAPE_END_OFFSET: i32 = (std::mem::offset_of!(Thread, tape) + std::mem:
 
 /// Steps between looks at the interrupt.
 const LOOK_EVERY: i64 = 1 << 20;
+/// The same while better code is being made.
+const LOOK_SOON: i64 = 1 << 16;
+
+fn until_look(limits: &Limits) -> i64 {
+    if limits.replaced.is_null() {
+        LOOK_EVERY
+    } else {
+        LOOK_SOON
+    }
+}
+
 /// Blocks that nobody holds are kept for the next use up to this many bytes together.
 const KEPT: usize = 256 << 20;
 /// The same on threads that only run chunks of loops, of which there may be many.
@@ -158,7 +169,7 @@ pub extern "C" fn enter() -> *mut Thread {
             (*thread).stack_end = (&raw const here as usize).saturating_sub(limits.stack.max(0) as usize);
             (*thread).used = 0;
             (*thread).tape.reset();
-            (*thread).fuel = limits.steps.min(LOOK_EVERY);
+            (*thread).fuel = limits.steps.min(until_look(&limits));
             (*thread).rest = limits.steps - (*thread).fuel;
         }
         thread
@@ -271,7 +282,7 @@ pub(crate) unsafe fn share(thread: *mut Thread, shared: *const Shared) {
 pub(crate) unsafe fn unshare(thread: *mut Thread, steps: i64) {
     unsafe {
         (*thread).shared = null();
-        (*thread).fuel = steps.min(LOOK_EVERY);
+        (*thread).fuel = steps.min(until_look(&(*thread).limits));
         (*thread).rest = steps - (*thread).fuel;
     }
 }
@@ -344,13 +355,15 @@ pub unsafe extern "C" fn count_steps(thread: *mut Thread, steps: i64) -> i32 {
 /// See [`abandon`].
 pub unsafe extern "C" fn look(thread: *mut Thread) -> i32 {
     unsafe {
-        let flag = (*thread).limits.interrupt;
-        if !flag.is_null() && (*flag).load(std::sync::atomic::Ordering::Relaxed) {
-            return Kind::Interrupted as i32;
+        let limits = (*thread).limits;
+        for (flag, kind) in [(limits.interrupt, Kind::Interrupted), (limits.replaced, Kind::Replaced)] {
+            if !flag.is_null() && (*flag).load(Ordering::Relaxed) {
+                return kind as i32;
+            }
         }
         if is_shared(thread) {
             let left = take_steps(thread);
-            (*thread).fuel = left.min(LOOK_EVERY);
+            (*thread).fuel = left.min(until_look(&limits));
             (*thread).given = (*thread).fuel;
             return if left < 0 { Kind::Steps as i32 } else { 0 };
         }
@@ -358,7 +371,7 @@ pub unsafe extern "C" fn look(thread: *mut Thread) -> i32 {
             return Kind::Steps as i32;
         }
         let rest = (*thread).rest + (*thread).fuel;
-        (*thread).fuel = rest.min(LOOK_EVERY);
+        (*thread).fuel = rest.min(until_look(&limits));
         (*thread).rest = rest - (*thread).fuel;
         0
     }

@@ -1,6 +1,7 @@
 //! The calling convention of compiled functions, as `gradus.h` states it.
 
 use std::ffi::c_void;
+use std::ptr::null;
 use std::sync::atomic::AtomicBool;
 
 /// One flattened parameter or result: a number, or an array with its shape.
@@ -83,11 +84,14 @@ pub struct Limits {
     pub steps: i64,
     /// Ends the call soon after it has become true; may be null.
     pub interrupt: *const AtomicBool,
+    /// The same for code that gives way to better code; code made by a C compiler, which knows the fields above only, has no other.
+    pub replaced: *const AtomicBool,
 }
 
 impl Limits {
     /// What holds for a thread of which nothing was said.
-    pub const NONE: Limits = Limits { stack: 1 << 20, memory: i64::MAX, steps: i64::MAX, interrupt: std::ptr::null() };
+    pub const NONE: Limits =
+        Limits { stack: 1 << 20, memory: i64::MAX, steps: i64::MAX, interrupt: null(), replaced: null() };
 }
 
 /// Sets the limits of the calls that follow on this thread; null for none.
@@ -103,10 +107,12 @@ pub enum Kind {
     Stack = 2,
     Steps = 3,
     Interrupted = 4,
+    /// There is better code for what it was doing.
+    Replaced = 5,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 5] = [Kind::Check, Kind::Memory, Kind::Stack, Kind::Steps, Kind::Interrupted];
+    pub const ALL: [Kind; 6] = [Kind::Check, Kind::Memory, Kind::Stack, Kind::Steps, Kind::Interrupted, Kind::Replaced];
 
     /// The failure number at a place; places are numbered from 1.
     pub fn at(self, place: usize) -> i32 {

@@ -1,5 +1,6 @@
 //! `bench threads N [PROBLEM ..]`: wall times on one thread and on N, and of loops that are never cut into chunks.
 
+use super::best;
 use crate::problems::{self, Problem};
 use crate::support::{entry, file, root};
 use gradus_native::{compile, Backend, Leaf, Limits, Native, Options};
@@ -37,7 +38,7 @@ fn rows(problem: &Problem, threads: usize) {
     let entries = [entry(&program, problem.function), entry(&program, problem.derivative)];
     for backend in [Backend::C, Backend::Cranelift] {
         let native = |least_work: f64| {
-            let options = Options { least_work, ..backend.into() };
+            let options = Options { least_work, ..best(backend) };
             compile(&program, &entries, &options).expect("compiles")
         };
         let (whole, cut) = (native(f64::INFINITY), native(Options::default().least_work));

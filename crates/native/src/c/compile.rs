@@ -168,6 +168,6 @@ fn load(source: Source, entries: &[String], path: &PathBuf) -> Result<Code, Comp
         let set_limits = *library.get::<SetLimits>(b"gradus_set_limits").map_err(failed)?;
         let set_runner = *library.get::<unsafe extern "C" fn(Option<Runner>)>(b"gradus_set_runner").map_err(failed)?;
         set_runner(Some(pool::run));
-        Ok(Code { entries: functions, release, set_limits, places: source.places, _owner: Box::new(library) })
+        Ok(Code { entries: functions, release, set_limits, places: source.places.into(), _owner: Box::new(library) })
     }
 }

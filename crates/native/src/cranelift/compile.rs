@@ -6,6 +6,7 @@ use super::math;
 use super::pieces::Insides;
 use crate::cores::Plan;
 use crate::flow::{FunctionId, Module};
+use crate::place::Places;
 use crate::recursion;
 use crate::run::Code;
 use crate::sole::Sole;
@@ -51,7 +52,11 @@ impl CompileError {
 /// The memory of the code; freed when nobody can call it any more.
 struct Loaded {
     module: Mutex<Option<JITModule>>,
-    /// The code has its address, and those of the loops.
+    _known: Arc<Known>,
+}
+
+/// What code has the addresses of.
+struct Known {
     _shapes: Box<Shapes>,
     _loops: Vec<Arc<Shape>>,
 }
@@ -70,10 +75,37 @@ fn refused(error: ModuleError) -> CompileError {
     CompileError::Function { reason: error.to_string() }
 }
 
-fn new_module() -> Result<JITModule, CompileError> {
+/// How much time making machine code may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Care {
+    /// Half as long as the best code takes, for up to twice the time to run.
+    Quick,
+    Best,
+    /// Quick code at first, and the best when calls last: see [`crate::better`].
+    #[default]
+    QuickThenBest,
+}
+
+/// The parts of the code generator that make the difference: how it simplifies, and how it gives out registers.
+#[derive(Clone, Copy)]
+struct Effort {
+    simplify: bool,
+    registers: &'static str,
+}
+
+impl Effort {
+    const QUICK: Effort = Effort { simplify: true, registers: "single_pass" };
+    const BEST: Effort = Effort { simplify: true, registers: "backtracking" };
+    /// For functions that have been simplified with less effort before.
+    const AGAIN: Effort = Effort { simplify: false, ..Effort::BEST };
+}
+
+fn new_module(effort: Effort) -> Result<JITModule, CompileError> {
     let machine = |reason: String| CompileError::Machine { reason };
+    let level = if effort.simplify { "speed" } else { "none" };
     let mut flags = settings::builder();
-    for (name, value) in [("opt_level", "speed"), ("enable_verifier", "false"), ("is_pic", "false")] {
+    let choices = [("opt_level", level), ("regalloc_algorithm", effort.registers)];
+    for (name, value) in choices.into_iter().chain([("enable_verifier", "false"), ("is_pic", "false")]) {
         flags.set(name, value).map_err(|e| machine(e.to_string()))?;
     }
     let isa = cranelift_native::builder().map_err(|e| machine(e.to_string()))?;
@@ -84,37 +116,82 @@ fn new_module() -> Result<JITModule, CompileError> {
 }
 
 /// Compiles a module; `entries` are the functions to be called from outside, `plan` says which loops are cut into chunks; on so many threads at most.
+/// Quick code comes with what the best code can be made from, if that is wanted.
 pub fn compile(
     module: &Module,
     entries: &[FunctionId],
     plan: &Plan,
+    care: Care,
     threads: Option<usize>,
-) -> Result<Code, CompileError> {
-    let (mut linker, written, entries) = write(module, entries, plan)?;
-    for Compiled { id, alignment, bytes, relocations } in machine::compile(linker.jit.isa(), written, threads)? {
-        linker.jit.define_function_bytes(id, alignment, &bytes, &relocations).map_err(refused)?;
+) -> Result<(Code, Option<Later>), CompileError> {
+    let effort = if care == Care::Best { Effort::BEST } else { Effort::QUICK };
+    let (linker, written, entries) = write(module, entries, plan, effort)?;
+    let known = Arc::new(Known { _shapes: linker.shapes, _loops: linker.loops });
+    let declared = linker.jit.declarations().get_functions();
+    let declared = declared.map(|(_, d)| (d.name.clone(), d.linkage, d.signature.clone())).collect();
+    let compiled = machine::compile(linker.jit.isa(), written, threads)?;
+    let places = Arc::new(linker.places);
+    let (code, functions) = load(linker.jit, compiled, &entries, places.clone(), known.clone())?;
+    let later = Later { declared, functions, entries, places, known };
+    Ok((code, (care == Care::QuickThenBest).then_some(later)))
+}
+
+/// Puts machine code where it can be called; gives it, and what it was made from.
+fn load(
+    mut jit: JITModule,
+    compiled: Vec<Compiled>,
+    entries: &[FuncId],
+    places: Arc<Places>,
+    known: Arc<Known>,
+) -> Result<(Code, Vec<Written>), CompileError> {
+    let mut functions = Vec::with_capacity(compiled.len());
+    for Compiled { id, function, alignment, bytes, relocations } in compiled {
+        jit.define_function_bytes(id, alignment, &bytes, &relocations).map_err(refused)?;
+        functions.push(Written { id, function });
     }
-    linker.jit.finalize_definitions().map_err(refused)?;
+    jit.finalize_definitions().map_err(refused)?;
     let entries = entries
         .iter()
         .map(|id| {
-            let address = linker.jit.get_finalized_function(*id);
+            let address = jit.get_finalized_function(*id);
             // The function was given this signature when it was declared.
             unsafe { std::mem::transmute::<*const u8, Entry>(address) }
         })
         .collect();
-    Ok(Code {
-        entries,
-        release: memory::release,
-        set_limits: memory::set_limits,
-        places: linker.places,
-        _owner: Box::new(Loaded { module: Mutex::new(Some(linker.jit)), _shapes: linker.shapes, _loops: linker.loops }),
-    })
+    let owner = Loaded { module: Mutex::new(Some(jit)), _known: known };
+    let (release, set_limits) = (memory::release, memory::set_limits);
+    Ok((Code { entries, release, set_limits, places, _owner: Box::new(owner) }, functions))
+}
+
+/// What quick code leaves for better code to be made from.
+pub struct Later {
+    /// The functions of the module, in the order of their numbers.
+    declared: Vec<(Option<String>, Linkage, Signature)>,
+    functions: Vec<Written>,
+    entries: Vec<FuncId>,
+    places: Arc<Places>,
+    known: Arc<Known>,
+}
+
+impl Later {
+    /// Makes the better code, on so many threads at most. It gives the same results, bit by bit.
+    pub fn compile(self, threads: Option<usize>) -> Result<Code, CompileError> {
+        let mut jit = new_module(Effort::AGAIN)?;
+        for (name, linkage, signature) in &self.declared {
+            match name {
+                Some(name) => jit.declare_function(name, *linkage, signature),
+                None => jit.declare_anonymous_function(signature),
+            }
+            .map_err(refused)?;
+        }
+        let compiled = machine::compile(jit.isa(), self.functions, threads)?;
+        load(jit, compiled, &self.entries, self.places, self.known).map(|(code, _)| code)
+    }
 }
 
 /// The functions in Cranelift's language, for people.
 pub fn text(module: &Module, entries: &[FunctionId], plan: &Plan) -> Result<String, CompileError> {
-    let (_, written, _) = write(module, entries, plan)?;
+    let (_, written, _) = write(module, entries, plan, Effort::BEST)?;
     Ok(written.iter().map(|function| format!("{}\n", function.function.display())).collect())
 }
 
@@ -123,9 +200,10 @@ fn write<'a>(
     module: &'a Module,
     entries: &[FunctionId],
     plan: &'a Plan,
+    effort: Effort,
 ) -> Result<(Linker<'a>, Vec<Written>, Vec<FuncId>), CompileError> {
     let mut linker = Linker {
-        jit: new_module()?,
+        jit: new_module(effort)?,
         module,
         plan,
         sole: Sole::of(module),

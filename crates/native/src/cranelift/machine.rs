@@ -23,6 +23,8 @@ pub(super) struct Written {
 /// The same as machine code.
 pub(super) struct Compiled {
     pub(super) id: FuncId,
+    /// In Cranelift's language, simplified: what can be compiled once more, with more care.
+    pub(super) function: Function,
     pub(super) alignment: u64,
     pub(super) bytes: Vec<u8>,
     pub(super) relocations: Vec<ModuleReloc>,
@@ -72,8 +74,10 @@ fn one(isa: &dyn TargetIsa, context: &mut Context, written: Written) -> Result<C
     if let Err(error) = context.compile(isa, &mut Default::default()) {
         return Err(CompileError::Function { reason: format!("{:?}", error.inner) });
     }
+    let function = std::mem::replace(&mut context.func, Function::new());
     let Some(code) = context.compiled_code() else { gradus_source::bug!("a function was compiled and is not there") };
     let relocations =
-        code.buffer.relocs().iter().map(|reloc| ModuleReloc::from_mach_reloc(reloc, &context.func, id)).collect();
-    Ok(Compiled { id, alignment: u64::from(code.buffer.alignment), bytes: code.code_buffer().to_vec(), relocations })
+        code.buffer.relocs().iter().map(|reloc| ModuleReloc::from_mach_reloc(reloc, &function, id)).collect();
+    let alignment = u64::from(code.buffer.alignment);
+    Ok(Compiled { id, function, alignment, bytes: code.code_buffer().to_vec(), relocations })
 }

@@ -25,4 +25,4 @@ mod scalars;
 mod tape;
 mod waiting;
 
-pub use compile::{compile, text, CompileError};
+pub use compile::{compile, text, Care, CompileError, Later};

@@ -1,5 +1,5 @@
-//! A loop that looks in each iteration whether its index is less than a length looks once, before the first, whether there are more iterations. Later loops of
-//! as many then need not look at all.
+//! A loop that looks in each iteration whether its index, or a number that is by a constant larger, is less than a length looks once, before the first, whether
+//! there are more iterations. Later loops of as many then need not look at all.
 
 use super::failures::can_fail;
 use crate::flow::*;
@@ -10,6 +10,8 @@ use rustc_hash::FxHashSet;
 
 /// With more lengths, finding out which is exceeded first would take too long.
 const FEW: usize = 4;
+/// What is added to an index is less, so that no sum is too large.
+const FAR: i64 = 1 << 32;
 
 pub fn run(block: &mut Block) {
     let lengths = walk::lengths(block);
@@ -28,7 +30,7 @@ fn before_loops(block: &mut Block, lengths: &FxHashSet<Var>) {
                 if !limits.is_empty() {
                     let is_limit = |stmt: &Stmt| limits.iter().any(|limit| limit.is_checked_by(stmt));
                     l.body.stmts.retain(|stmt| !is_limit(stmt));
-                    check(&limits, l.count, &mut out);
+                    check(limits, l.count, &mut out);
                 }
             }
             out.push(stmt);
@@ -37,10 +39,11 @@ fn before_loops(block: &mut Block, lengths: &FxHashSet<Var>) {
     })
 }
 
-/// A length that the index of a loop must be less than.
+/// A length that the index of a loop must be less than, by more than `past`.
 struct Limit {
     cond: Var,
     length: Atom,
+    past: i64,
     failure: Failure,
     span: Span,
 }
@@ -56,15 +59,19 @@ fn limits(l: &For, lengths: &FxHashSet<Var>) -> Vec<Limit> {
     let mut limits: Vec<Limit> = Vec::new();
     for stmt in l.body.stmts.iter().filter(|stmt| can_fail(stmt)) {
         let Op::Check { cond, failure } = &stmt.op else { return Vec::new() };
-        let made = |other: &&Stmt| cond.var().is_some_and(|cond| other.binds.contains(&cond));
-        let args = match l.body.stmts.iter().find(made).map(|made| &made.op) {
-            Some(Op::Scalar { prim: Prim::Less, args }) if args[0] == l.index.into() => args,
+        let made = |v: Var| l.body.stmts.iter().find(|other| other.binds.contains(&v)).map(|made| &made.op);
+        let args = match cond.var().and_then(made) {
+            Some(Op::Scalar { prim: Prim::Less, args }) => args,
             _ => return Vec::new(),
         };
-        let is_inside = |v: Var| l.body.stmts.iter().any(|stmt| stmt.binds.contains(&v));
-        match (cond, args[1]) {
-            (Atom::Var(cond), Atom::Var(n)) if lengths.contains(&n) && !is_inside(n) => {
-                limits.push(Limit { cond: *cond, length: n.into(), failure: *failure, span: stmt.span });
+        let past = match args[0] {
+            Atom::Var(place) if place == l.index => Some(0),
+            Atom::Var(place) => made(place).and_then(|op| more_than(l.index, op)),
+            _ => None,
+        };
+        match (cond, args[1], past) {
+            (Atom::Var(cond), Atom::Var(n), Some(past @ 0..FAR)) if lengths.contains(&n) && made(n).is_none() => {
+                limits.push(Limit { cond: *cond, length: n.into(), past, failure: *failure, span: stmt.span });
             }
             _ => return Vec::new(),
         }
@@ -73,11 +80,25 @@ fn limits(l: &For, lengths: &FxHashSet<Var>) -> Vec<Limit> {
     limits
 }
 
-/// Checks that there are not more iterations than each length. A length is not negative, so without iterations there are not. The first to be exceeded is the
-/// least, and of equal ones the first that an iteration looks at.
-fn check(limits: &[Limit], count: Atom, out: &mut Vec<Stmt>) {
+/// By how much the result of an operation is more than a variable, if that is known.
+fn more_than(var: Var, op: &Op) -> Option<i64> {
+    let Op::Scalar { prim: Prim::AddInt, args } = op else { return None };
+    match args[..] {
+        [Atom::Var(v), Atom::Int(k)] | [Atom::Int(k), Atom::Var(v)] if v == var => Some(k),
+        _ => None,
+    }
+}
+
+/// Checks that there are not more iterations than each length allows. That is not negative, so without iterations there are not. The first to be exceeded is
+/// the least, and of equal ones the first that an iteration looks at.
+fn check(mut limits: Vec<Limit>, count: Atom, out: &mut Vec<Stmt>) {
+    for limit in limits.iter_mut().filter(|limit| limit.past > 0) {
+        let left = scalar(Prim::SubInt, [limit.length, Atom::Int(limit.past)], limit.span, out);
+        let too_short = scalar(Prim::Less, [left, Atom::Int(0)], limit.span, out);
+        limit.length = select(too_short, Atom::Int(0), left, limit.span, out);
+    }
     let mut enough = Vec::new();
-    for limit in limits {
+    for limit in &limits {
         enough.push(scalar(Prim::LessEqual, [count, limit.length], limit.span, out));
     }
     for (at, limit) in limits.iter().enumerate() {
@@ -85,10 +106,7 @@ fn check(limits: &[Limit], count: Atom, out: &mut Vec<Stmt>) {
         // Fails only if no later one is exceeded before.
         for later in &limits[at + 1..] {
             let is_less = scalar(Prim::Less, [later.length, limit.length], limit.span, out);
-            let either = Var::fresh("t", Type::BOOL);
-            let op = Op::Select { cond: is_less, then: Atom::Bool(true), otherwise: cond };
-            out.push(Stmt { binds: vec![either], op, span: limit.span });
-            cond = either.into();
+            cond = select(is_less, Atom::Bool(true), cond, limit.span, out);
         }
         out.push(Stmt { binds: Vec::new(), op: Op::Check { cond, failure: limit.failure }, span: limit.span });
     }
@@ -99,7 +117,14 @@ fn check(limits: &[Limit], count: Atom, out: &mut Vec<Stmt>) {
 }
 
 fn scalar(prim: Prim, args: [Atom; 2], span: Span, out: &mut Vec<Stmt>) -> Atom {
-    let result = Var::fresh("t", Type::BOOL);
+    let ty = if prim == Prim::SubInt { Type::INT } else { Type::BOOL };
+    let result = Var::fresh("t", ty);
     out.push(Stmt { binds: vec![result], op: Op::Scalar { prim, args: args.to_vec() }, span });
+    result.into()
+}
+
+fn select(cond: Atom, then: Atom, otherwise: Atom, span: Span, out: &mut Vec<Stmt>) -> Atom {
+    let result = Var::fresh("t", then.ty());
+    out.push(Stmt { binds: vec![result], op: Op::Select { cond, then, otherwise }, span });
     result.into()
 }

@@ -8,7 +8,7 @@ use gradus_derive::{Linker, Settings};
 use gradus_generate::{Generated, Point};
 use gradus_native::flow::{check, FunctionId, Module};
 use gradus_native::simplify::Room;
-use gradus_native::{Backend, Data, Entry, Executable, Layout};
+use gradus_native::{Backend, Care, Data, Entry, Executable, Layout};
 use gradus_reference::{Data as Known, Machine};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,14 +21,17 @@ use std::sync::Arc;
 pub struct Way {
     pub backend: Backend,
     pub simplified: bool,
+    /// As the first call of a user runs it.
+    pub quick: bool,
 }
 
 impl Way {
-    pub const ALL: [Way; 4] = [
-        Way { backend: Backend::Cranelift, simplified: true },
-        Way { backend: Backend::Cranelift, simplified: false },
-        Way { backend: Backend::C, simplified: true },
-        Way { backend: Backend::C, simplified: false },
+    pub const ALL: [Way; 5] = [
+        Way { backend: Backend::Cranelift, simplified: true, quick: false },
+        Way { backend: Backend::Cranelift, simplified: true, quick: true },
+        Way { backend: Backend::Cranelift, simplified: false, quick: true },
+        Way { backend: Backend::C, simplified: true, quick: false },
+        Way { backend: Backend::C, simplified: false, quick: false },
     ];
 }
 
@@ -260,14 +263,17 @@ pub fn compare(seeds: Range<u64>, generate: fn(u64) -> Generated, ways: &[Way]) 
     }
     let code = |way: &Way| {
         // So little that also these small loops are cut into chunks and run on all cores.
-        let mut options = gradus_native::Options { least_work: 8.0, ..way.backend.into() };
+        let care = if way.quick { Care::Quick } else { Care::QuickThenBest };
+        let mut options = gradus_native::Options { least_work: 8.0, care, ..way.backend.into() };
         // What was simplified is compiled as it is for users; for the rest the C compiler need not take pains.
         if !way.simplified {
             options.c.flags.retain(|f| f != "-O3" && f != "-march=native");
             options.c.flags.push("-O0".into());
         }
         let at = usize::from(way.simplified);
-        (*way, Executable::new(&modules[at], &entries[at], &options).expect("compiles"))
+        let code = Executable::new(&modules[at], &entries[at], &options).expect("compiles");
+        code.improve(None);
+        (*way, code)
     };
     let codes: Vec<(Way, Executable)> = ways.iter().map(code).collect();
     cases.iter().for_each(|case| compare_case(case, &codes, &mut tally));
