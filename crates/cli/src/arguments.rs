@@ -2,7 +2,7 @@
 
 use crate::output::Failure;
 use gradus::data::{self, Format};
-use gradus::{Added, Argument, FsLoader, Function, Loader, Program, Type, Value};
+use gradus::{Added, Argument, Backend, Error, FsLoader, Function, Loader, Options, Program, Type, Value};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ impl Given {
     fn defined(added: &Added) -> Result<Given, Failure> {
         match added.ty {
             Type::Fun(_) => Ok(Given::Defined((&*added.name).into())),
-            _ => Ok(Given::Value(added.function("").call(&[])?)),
+            _ => Ok(Given::Value(value(added.function(""))?)),
         }
     }
 
@@ -67,6 +67,18 @@ impl Application {
     pub fn arguments(&self) -> Vec<Argument<'_>> {
         self.given.iter().map(Given::argument).collect()
     }
+}
+
+/// Steps that take the evaluator less than a compiler takes for anything.
+const A_FEW_STEPS: u64 = 20_000;
+
+/// The value of an expression, compiled only if it takes long. What goes wrong is told by what was chosen to run programs.
+fn value(expression: Function) -> Result<Value, Error> {
+    let asked = expression.program().options();
+    let max_steps = Some(asked.max_steps.unwrap_or(A_FEW_STEPS).min(A_FEW_STEPS));
+    let options = Options { backend: Backend::Reference, max_steps, ..asked.clone() };
+    let evaluated = expression.within(&expression.program().clone().with_options(options)).call(&[]);
+    evaluated.or_else(|_| expression.call(&[]))
 }
 
 /// JSON on the command line, or a file.

@@ -54,6 +54,35 @@ fn failures_have_their_place() {
 }
 
 #[test]
+fn neighbours_beyond_the_end_fail() {
+    let text =
+        "let f (n : int) (a : real[]) (b : real[]) : real = ifold n (fun i s -> 0.5 * s + a.(i + 2) * b.(i)) 0.0\n\
+                let g (n : int) (a : real[]) (b : real[]) : real[] = grad (fun a -> f n a b) a";
+    let reals = |count: usize| Leaf::reals(vec![2.0; count]);
+    for native in natives(text, &["f", "g"]) {
+        let (next, own) = ("a.(i + 2)", "b.(i)");
+        let short =
+            [(5, 6, 5, next), (5, 7, 4, own), (5, 6, 4, next), (1, 0, 0, next), (1, 2, 0, next), (1, 3, 0, own)];
+        for (n, a, b, place) in short.into_iter().chain([(i64::MAX, 3, 5, next)]) {
+            for entry in [0, 1] {
+                match native.call(entry, &[Leaf::Int(n), reals(a), reals(b)]) {
+                    Err(RunError::Failed(site)) => {
+                        assert_eq!(site.failure, Failure::Index);
+                        assert_eq!(&text[site.span.start as usize..site.span.end as usize], place, "{n} {a} {b}");
+                    }
+                    other => panic!("{n} {a} {b}: {other:?}"),
+                }
+            }
+        }
+        for (n, a) in [(0, 0), (-3, 0), (0, 1), (i64::MIN, 1)] {
+            assert_eq!(native.call(0, &[Leaf::Int(n), reals(a), reals(2)]), Ok(vec![Leaf::Real(0.0)]));
+        }
+        assert_eq!(native.call(0, &[Leaf::Int(2), reals(4), reals(2)]), Ok(vec![Leaf::Real(6.0)]));
+        assert_eq!(native.call(1, &[Leaf::Int(2), reals(4), reals(2)]), Ok(vec![Leaf::reals([0.0, 0.0, 1.0, 2.0])]));
+    }
+}
+
+#[test]
 fn of_several_arrays_the_shortest_fails() {
     let text = "let f (n : int) (a : real[]) (b : real[]) : real = ifold n (fun i s -> 0.5 * s + a.(i) * b.(i)) 0.0\n\
                 let g (n : int) (a : real[]) (b : real[]) : real[] = grad (fun a -> f n a b) a";
