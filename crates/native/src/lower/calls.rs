@@ -214,9 +214,7 @@ impl Lowering<'_> {
     fn count_terms(&mut self, term: &Term, left: &mut usize) {
         with_stack(|| {
             let own = match &*term.kind {
-                TermKind::Global(Global::Source { name, .. }) if !self.recursive.contains_key(name) => {
-                    self.written_size(name)
-                }
+                TermKind::Global(Global::Source { name, .. }) if !self.recursive.has(name) => self.written_size(name),
                 _ => 1,
             };
             *left = left.saturating_sub(own);
@@ -229,14 +227,14 @@ impl Lowering<'_> {
     /// The number of the definitions that a recursive one leads to and that lead back to it.
     pub(super) fn cycle(&self, global: &Global) -> Option<usize> {
         match global {
-            Global::Source { name, .. } => self.recursive.get(name).copied(),
+            Global::Source { name, .. } => self.recursive.number(name),
             Global::Derived { .. } | Global::Wrapper { .. } => None,
         }
     }
 
     fn is_written_out_often(&self, global: &Global) -> bool {
         let Global::Source { name, .. } = global else { return false };
-        !self.recursive.contains_key(name) && self.written_out.get(global).is_some_and(|times| *times > OFTEN)
+        !self.recursive.has(name) && self.written_out.get(global).is_some_and(|times| *times > OFTEN)
     }
 
     fn call_recursive(&mut self, recursive: &Recursive, parts: &Parts, args: Vec<Value>, span: Span) -> Lowered<Value> {

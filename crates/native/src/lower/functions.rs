@@ -13,6 +13,7 @@ use gradus_core::traverse::with_stack;
 use gradus_core::{Body, Global, Program, Symbol, Term, TermKind, Type};
 use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -379,11 +380,46 @@ fn mentions(program: &Program, name: &Symbol) -> Vec<Symbol> {
     found
 }
 
-/// The definitions that call themselves, directly or through others, each with the number of those that lead to each other.
-pub(super) fn recursive_definitions(program: &Program) -> FxHashMap<Symbol, usize> {
-    let numbers: FxHashMap<&Symbol, usize> = program.defs.keys().enumerate().map(|(at, name)| (name, at)).collect();
-    let mentioned = |name: &Symbol| mentions(program, name).iter().filter_map(|m| numbers.get(m).copied()).collect();
-    let graph: Vec<Vec<usize>> = program.defs.keys().map(mentioned).collect();
-    let named = program.defs.keys().zip(cycles(&graph));
-    named.filter_map(|(name, cycle)| Some((name.clone(), cycle?))).collect()
+/// The definitions that call themselves, directly or through others, found as they are asked for: most of a library is never used.
+pub(super) struct Cycles<'a> {
+    program: &'a Program,
+    /// Of a definition, and all that it leads to, the number of those that lead to each other, if it is one of them.
+    known: RefCell<FxHashMap<Symbol, Option<usize>>>,
+}
+
+impl<'a> Cycles<'a> {
+    pub(super) fn new(program: &'a Program) -> Cycles<'a> {
+        Cycles { program, known: RefCell::default() }
+    }
+
+    pub(super) fn has(&self, name: &Symbol) -> bool {
+        self.number(name).is_some()
+    }
+
+    /// The number of the definitions that this one leads to and that lead back to it.
+    pub(super) fn number(&self, name: &Symbol) -> Option<usize> {
+        if let Some(known) = self.known.borrow().get(name) {
+            return *known;
+        }
+        let mut known = self.known.borrow_mut();
+        let mut names = vec![name.clone()];
+        let mut numbers: FxHashMap<Symbol, usize> = [(name.clone(), 0)].into_iter().collect();
+        let mut graph: Vec<Vec<usize>> = Vec::new();
+        while let Some(next) = names.get(graph.len()) {
+            let mut mentioned = mentions(self.program, next);
+            // What is known leads to what is known only, and so not back.
+            mentioned.retain(|name| !known.contains_key(name));
+            let number = |name: Symbol| {
+                *numbers.entry(name).or_insert_with_key(|name| {
+                    names.push(name.clone());
+                    names.len() - 1
+                })
+            };
+            graph.push(mentioned.into_iter().map(number).collect());
+        }
+        let before = known.len();
+        let found = names.into_iter().zip(cycles(&graph));
+        known.extend(found.map(|(name, cycle)| (name, cycle.map(|number| before + number))));
+        known.get(name).copied().flatten()
+    }
 }

@@ -51,8 +51,7 @@ pub struct Lowering<'a> {
     pub module: Module,
     adjoints: Adjoints,
     tangents: Tangents,
-    /// See [`functions::recursive_definitions`].
-    recursive: FxHashMap<Symbol, usize>,
+    recursive: functions::Cycles<'a>,
     instances: FxHashMap<Global, (Term, Type)>,
     b: Builder,
     /// What is known in the entry that is being lowered.
@@ -82,7 +81,7 @@ impl<'a> Lowering<'a> {
             module: Module::default(),
             adjoints: Adjoints::default(),
             tangents: Tangents::default(),
-            recursive: functions::recursive_definitions(program),
+            recursive: functions::Cycles::new(program),
             instances: FxHashMap::default(),
             b: Builder::new(),
             constants: FxHashMap::default(),
@@ -350,10 +349,7 @@ impl<'a> Lowering<'a> {
         }
         let (term, ty) = self.definition(global, span)?;
         if let Global::Source { name, .. } = global {
-            if self.recursive.contains_key(name)
-                || self.rule_arity(global).is_some()
-                || self.is_called(global, &term, &ty)
-            {
+            if self.recursive.has(name) || self.rule_arity(global).is_some() || self.is_called(global, &term, &ty) {
                 let recursive = value::Recursive::Global { global: global.clone(), term, ty };
                 return Ok(Value::Function(Rc::new(value::Function::Recursive { recursive, args: Vec::new() })));
             }
