@@ -252,14 +252,12 @@ impl Executable {
             if number == 0 {
                 return Ok(());
             }
-            // A call that fails has given back all that it had and has written nothing, so that it can be run again.
-            let kind = Kind::of(number).0;
-            if kind == Kind::Stack && !replaced.is_null() {
-                // Better code needs less of it.
+            // A call that fails has given back all that it had and has written nothing, so that it can be run again. Better code needs less stack.
+            let may_do_better = matches!(Kind::of(number).0, Kind::Replaced | Kind::Stack) && !replaced.is_null();
+            if may_do_better {
                 self.improve(limits.threads);
             }
-            let has_better = !std::ptr::eq(self.code().0, code);
-            if !(has_better && matches!(kind, Kind::Replaced | Kind::Stack)) {
+            if !may_do_better || std::ptr::eq(self.code().0, code) {
                 return Err(self.error(number, limits));
             }
         }
