@@ -19,8 +19,14 @@ let endless (n : int) : int = iterate (fun k -> if k < 0 then Inr k else Inl (k 
 const NAMES: [&str; 5] = ["lasting", "parallel", "deep", "slope", "endless"];
 
 fn native(care: Care) -> Native {
-    let program = program("test.gr", TEXT, Path::new("."));
-    let entries = NAMES.map(|name| entry(&program, name));
+    // With others, so that it is no small program.
+    let others: Vec<String> = (0..30).map(|k| format!("other{k}")).collect();
+    let text = others.iter().fold(TEXT.to_string(), |text, name| {
+        text + &format!("let {name} (n : int) : real = grad (fun x -> ifold n (fun i s -> s * x + sin x) 0.0) 0.1\n")
+    });
+    let program = program("test.gr", &text, Path::new("."));
+    let names = NAMES.into_iter().chain(others.iter().map(|name| &**name));
+    let entries: Vec<_> = names.map(|name| entry(&program, name)).collect();
     compile(&program, &entries, &Options { care, ..Backend::Cranelift.into() }).expect("compiles")
 }
 
@@ -52,6 +58,7 @@ fn a_call_that_lasts_gets_better_code() {
             let limits = Limits { threads: Some(threads), ..Limits::default() };
             let expected = bits(&quick, entry, n, &limits);
             let native = native(Care::QuickThenBest);
+            assert!(!native.executable.is_final());
             assert_eq!(bits(&native, entry, n, &limits), expected, "{}", NAMES[entry]);
             // However short that was.
             let began = Instant::now();
@@ -75,4 +82,12 @@ fn limits_hold_for_both() {
         native.executable.improve(None);
     }
     assert_eq!(bits(&native, 2, 200_000, &Limits::default()), 2.0_f64.to_bits());
+}
+
+#[test]
+fn small_programs_have_the_best_code_at_once() {
+    let program = program("test.gr", "let twice (x : real) : real = 2.0 * x", Path::new("."));
+    let native = compile(&program, &[entry(&program, "twice")], &Backend::Cranelift.into()).expect("compiles");
+    assert!(native.executable.is_final());
+    assert_eq!(native.call(0, &[Leaf::Real(1.5)]), Ok(vec![Leaf::Real(3.0)]));
 }

@@ -11,6 +11,7 @@ use crate::recursion;
 use crate::run::Code;
 use crate::sole::Sole;
 use cranelift_codegen::ir::{types, AbiParam, Function, Signature, UserFuncName, Value};
+use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilder;
 use cranelift_jit::{JITBuilder, JITModule};
@@ -100,7 +101,10 @@ impl Effort {
     const AGAIN: Effort = Effort { simplify: false, ..Effort::BEST };
 }
 
-fn new_module(effort: Effort) -> Result<JITModule, CompileError> {
+/// A program of so few instructions is not worth two qualities.
+const FEW: usize = 1000;
+
+fn isa(effort: Effort) -> Result<OwnedTargetIsa, CompileError> {
     let machine = |reason: String| CompileError::Machine { reason };
     let level = if effort.simplify { "speed" } else { "none" };
     let mut flags = settings::builder();
@@ -109,8 +113,11 @@ fn new_module(effort: Effort) -> Result<JITModule, CompileError> {
         flags.set(name, value).map_err(|e| machine(e.to_string()))?;
     }
     let isa = cranelift_native::builder().map_err(|e| machine(e.to_string()))?;
-    let isa = isa.finish(settings::Flags::new(flags)).map_err(|e| machine(e.to_string()))?;
-    let mut builder = JITBuilder::with_isa(isa, cranelift_module::default_libcall_names());
+    isa.finish(settings::Flags::new(flags)).map_err(|e| machine(e.to_string()))
+}
+
+fn new_module() -> Result<JITModule, CompileError> {
+    let mut builder = JITBuilder::with_isa(isa(Effort::BEST)?, cranelift_module::default_libcall_names());
     builder.symbols(math::addresses());
     Ok(JITModule::new(builder))
 }
@@ -124,12 +131,14 @@ pub fn compile(
     care: Care,
     threads: Option<usize>,
 ) -> Result<(Code, Option<Later>), CompileError> {
+    let (linker, written, entries) = write(module, entries, plan)?;
+    let is_small = || written.iter().map(|f| f.function.dfg.num_insts()).sum::<usize>() < FEW;
+    let care = if care == Care::QuickThenBest && is_small() { Care::Best } else { care };
     let effort = if care == Care::Best { Effort::BEST } else { Effort::QUICK };
-    let (linker, written, entries) = write(module, entries, plan, effort)?;
     let known = Arc::new(Known { _shapes: linker.shapes, _loops: linker.loops });
     let declared = linker.jit.declarations().get_functions();
     let declared = declared.map(|(_, d)| (d.name.clone(), d.linkage, d.signature.clone())).collect();
-    let compiled = machine::compile(linker.jit.isa(), written, threads)?;
+    let compiled = machine::compile(&*isa(effort)?, written, threads)?;
     let places = Arc::new(linker.places);
     let (code, functions) = load(linker.jit, compiled, &entries, places.clone(), known.clone())?;
     let later = Later { declared, functions, entries, places, known };
@@ -176,7 +185,7 @@ pub struct Later {
 impl Later {
     /// Makes the better code, on so many threads at most. It gives the same results, bit by bit.
     pub fn compile(self, threads: Option<usize>) -> Result<Code, CompileError> {
-        let mut jit = new_module(Effort::AGAIN)?;
+        let mut jit = new_module()?;
         for (name, linkage, signature) in &self.declared {
             match name {
                 Some(name) => jit.declare_function(name, *linkage, signature),
@@ -184,14 +193,14 @@ impl Later {
             }
             .map_err(refused)?;
         }
-        let compiled = machine::compile(jit.isa(), self.functions, threads)?;
+        let compiled = machine::compile(&*isa(Effort::AGAIN)?, self.functions, threads)?;
         load(jit, compiled, &self.entries, self.places, self.known).map(|(code, _)| code)
     }
 }
 
 /// The functions in Cranelift's language, for people.
 pub fn text(module: &Module, entries: &[FunctionId], plan: &Plan) -> Result<String, CompileError> {
-    let (_, written, _) = write(module, entries, plan, Effort::BEST)?;
+    let (_, written, _) = write(module, entries, plan)?;
     Ok(written.iter().map(|function| format!("{}\n", function.function.display())).collect())
 }
 
@@ -200,10 +209,9 @@ fn write<'a>(
     module: &'a Module,
     entries: &[FunctionId],
     plan: &'a Plan,
-    effort: Effort,
 ) -> Result<(Linker<'a>, Vec<Written>, Vec<FuncId>), CompileError> {
     let mut linker = Linker {
-        jit: new_module(effort)?,
+        jit: new_module()?,
         module,
         plan,
         sole: Sole::of(module),
