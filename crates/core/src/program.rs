@@ -12,6 +12,9 @@ pub struct Program {
     pub defs: IndexMap<Symbol, Def>,
     /// `show`, `check` and `plot` of the file that is run, in order.
     pub items: Vec<Item>,
+    /// Whether tuples and records that are elements of an array may have arrays of different lengths inside. Compiled code, which keeps those of all elements
+    /// in one array, takes them to be alike until it finds that they are not.
+    pub irregular: bool,
 }
 
 #[derive(Clone, Debug)]

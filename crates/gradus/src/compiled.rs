@@ -14,7 +14,7 @@ use gradus_core::build::At;
 use gradus_core::{Global, Symbol, Term, Type, Var};
 use gradus_native::flow::Failure;
 use gradus_native::lower::Signature;
-use gradus_native::{Call, Entry, Executable, Layout, Leaf, Limits, RunError};
+use gradus_native::{Call, Entry, Executable, Layout, Leaf, Limits, Mismatch, RunError, Site};
 use gradus_source::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -63,13 +63,17 @@ pub enum Stopped {
     Failed(Error),
     /// A limit was met, or the run was interrupted.
     Ended(Error),
+    /// Elements of an array differ in shape, which the code took to be alike; other code may do it. See [`Compiled::take_as_irregular`].
+    Irregular(Error),
 }
 
 impl Stopped {
     pub fn into_error(self) -> Error {
         match self {
             Stopped::NotCompiled(not) => not.reason.clone(),
-            Stopped::Beyond(error) | Stopped::Failed(error) | Stopped::Ended(error) => error,
+            Stopped::Beyond(error) | Stopped::Failed(error) | Stopped::Ended(error) | Stopped::Irregular(error) => {
+                error
+            }
         }
     }
 }
@@ -83,6 +87,8 @@ pub struct Code {
     result: Layout,
     /// The place of the whole.
     span: Span,
+    /// Whether it is for a program that is irregular.
+    irregular: bool,
 }
 
 impl Compiled {
@@ -94,6 +100,15 @@ impl Compiled {
         let (data, constants) = (program.data()?, Constants::new(program.core()));
         let (computed, flat, codes) = Default::default();
         Ok(Compiled { program: program.clone(), constants, data, computed, flat, codes })
+    }
+
+    /// From now on, code is made for elements of arrays that differ in shape.
+    pub fn take_as_irregular(&mut self) {
+        if !self.constants.core().irregular {
+            self.constants.take_as_irregular();
+            self.codes.clear();
+            self.flat.borrow_mut().clear();
+        }
     }
 
     /// What makes the code.
@@ -274,12 +289,13 @@ impl Compiled {
                 }
                 Argument::Value(value) => {
                     let Some(layout) = layouts.next() else { gradus_source::bug!("more arguments than parameters") };
-                    values::flatten(value, input.ty, layout, &schema, &mut leaves);
+                    let flat = values::flatten(value, input.ty, layout, &schema, &mut leaves);
+                    flat.map_err(|differ| self.irregular(differ, code))?;
                 }
             }
         }
         for (name, layout) in &code.data {
-            self.flatten_known(name, layout, &mut leaves);
+            self.flatten_known(name, layout, &mut leaves).map_err(|differ| self.irregular(differ, code))?;
         }
         let mut call =
             Call::new(code.executable.clone(), code.entry, leaves).map_err(|error| self.stopped(&error, code))?;
@@ -290,18 +306,24 @@ impl Compiled {
     }
 
     /// The leaves of data or of a constant.
-    fn flatten_known<'a>(&'a self, name: &Symbol, layout: &Layout, leaves: &mut Vec<gradus_native::Argument<'a>>) {
+    fn flatten_known<'a>(
+        &'a self,
+        name: &Symbol,
+        layout: &Layout,
+        leaves: &mut Vec<gradus_native::Argument<'a>>,
+    ) -> Result<(), Mismatch> {
         use gradus_native::Argument;
         if let Some(flat) = self.flat.borrow().get(name) {
-            return leaves.extend(flat.iter().cloned().map(Argument::Shared));
+            leaves.extend(flat.iter().cloned().map(Argument::Shared));
+            return Ok(());
         }
         let loaded = self.data.iter().find(|(known, _, _)| known == name).map(|(_, ty, value)| (ty, value));
         let computed = || Some((&self.constants.get(name)?.ty, self.computed.get(name)?));
         let Some((ty, value)) = loaded.or_else(computed) else { gradus_source::bug!("there is no value of `{name}`") };
         let first = leaves.len();
-        values::flatten(value, ty, layout, &self.program.schema(), leaves);
+        values::flatten(value, ty, layout, &self.program.schema(), leaves)?;
         if is_plain(layout) {
-            return;
+            return Ok(());
         }
         let mut flat = Vec::new();
         for argument in leaves.drain(first..) {
@@ -313,6 +335,15 @@ impl Compiled {
         }
         leaves.extend(flat.iter().cloned().map(Argument::Shared));
         self.flat.borrow_mut().insert(name.clone(), flat);
+        Ok(())
+    }
+
+    /// Values that fit their types do not fit code, since elements of an array differ in shape.
+    fn irregular(&self, _: Mismatch, code: &Code) -> Stopped {
+        if code.irregular {
+            gradus_source::bug!("a value that does not fit its type");
+        }
+        self.stopped(&RunError::Failed(Site { failure: Failure::Rows, span: code.span }), code)
     }
 
     /// Makes the best code at once, for calls that will be measured.
@@ -338,6 +369,7 @@ impl Compiled {
         let said = self.program.errors(vec![diagnostic]);
         match error {
             RunError::Failed(site) if site.failure == Failure::Order => Stopped::Beyond(said),
+            RunError::Failed(site) if site.failure == Failure::Rows && !code.irregular => Stopped::Irregular(said),
             RunError::Arguments { .. } => Stopped::Beyond(said),
             RunError::Failed(_) | RunError::TooDeep { .. } => Stopped::Failed(said),
             RunError::Memory { .. } | RunError::Steps { .. } | RunError::Interrupted { .. } => Stopped::Ended(said),
@@ -357,7 +389,15 @@ impl Code {
         let params = signature.params.iter().map(layout).collect::<Result<_, _>>()?;
         let named = |(name, ty): &(Symbol, Type)| layout(ty).map(|layout| (name.clone(), layout));
         let data = signature.data.iter().map(named).collect::<Result<_, _>>()?;
-        Ok(Code { executable, entry, params, data, result: layout(&signature.result)?, span })
+        Ok(Code {
+            executable,
+            entry,
+            params,
+            data,
+            result: layout(&signature.result)?,
+            span,
+            irregular: core.irregular,
+        })
     }
 
     /// How many leaves the parameters have, if these and the result's hold nothing but reals in the order of the values.

@@ -41,6 +41,11 @@ impl Constants {
         &self.core
     }
 
+    /// Elements of arrays in the program differ in shape.
+    pub fn take_as_irregular(&mut self) {
+        Arc::make_mut(&mut self.core).irregular = true;
+    }
+
     pub fn get(&self, name: &Symbol) -> Option<&Constant> {
         self.known.get(name)
     }

@@ -66,10 +66,11 @@ impl Engine {
     pub fn item(&mut self, number: usize) -> Result<Value, Error> {
         let core = self.program.core().clone();
         let Some(item) = core.items.get(number) else { gradus_source::bug!("no item {number}") };
-        if matches!(item.ty, Type::Fun(_)) && self.compiled.is_some() && !self.falls_back() {
-            return Ok(Value::Function);
-        }
         let evaluate = |evaluator: &mut Evaluator| evaluator.term(&item.term, &item.ty);
+        // Compiled code is given arguments; it does not give functions.
+        if matches!(item.ty, Type::Fun(_)) && self.compiled.is_some() {
+            return if self.falls_back() { evaluate(self.evaluator()?) } else { Ok(Value::Function) };
+        }
         self.value_by(|compiled| compiled.item(number), &[], &item.ty, evaluate)
     }
 
@@ -106,7 +107,7 @@ impl Engine {
 
     fn value_by(
         &mut self,
-        code: impl FnOnce(&mut Compiled) -> Made,
+        code: impl Fn(&mut Compiled) -> Made,
         inputs: &[Input],
         ty: &Type,
         evaluate: impl FnOnce(&mut Evaluator) -> Result<Value, Error>,
@@ -121,8 +122,8 @@ impl Engine {
     /// Runs code with what it needs of the top level. What compiled code does not do, the evaluator does, if it may.
     pub(crate) fn run<T>(
         &mut self,
-        code: impl FnOnce(&mut Compiled) -> Made,
-        run: impl FnOnce(&Compiled, &Code) -> Result<T, Stopped>,
+        code: impl Fn(&mut Compiled) -> Made,
+        run: impl Fn(&Compiled, &Code) -> Result<T, Stopped>,
         evaluate: impl FnOnce(&mut Evaluator) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let stopped = match self.run_compiled(code, run) {
@@ -139,7 +140,7 @@ impl Engine {
                 evaluate(self.evaluator()?)
             }
             Stopped::Beyond(_) => evaluate(self.evaluator()?),
-            Stopped::Failed(error) => self.ask(error, evaluate),
+            Stopped::Failed(error) | Stopped::Irregular(error) => self.ask(error, evaluate),
             Stopped::Ended(error) => Err(error),
         }
     }
@@ -156,12 +157,18 @@ impl Engine {
 
     fn run_compiled<T>(
         &mut self,
-        code: impl FnOnce(&mut Compiled) -> Made,
-        run: impl FnOnce(&Compiled, &Code) -> Result<T, Stopped>,
+        code: impl Fn(&mut Compiled) -> Made,
+        run: impl Fn(&Compiled, &Code) -> Result<T, Stopped>,
     ) -> Option<Result<T, Stopped>> {
-        let made = self.ready(code)?;
-        let compiled = self.compiled.as_ref()?;
-        Some(made.and_then(|code| run(compiled, &code)))
+        loop {
+            let made = self.ready(&code)?;
+            let compiled = self.compiled.as_mut()?;
+            match made.and_then(|code| run(compiled, &code)) {
+                // Once more, with other code: that does not end so.
+                Err(Stopped::Irregular(_)) => compiled.take_as_irregular(),
+                ran => return Some(ran),
+            }
+        }
     }
 
     fn ready(&mut self, code: impl FnOnce(&mut Compiled) -> Made) -> Option<Result<Rc<Code>, Stopped>> {

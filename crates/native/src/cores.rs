@@ -67,7 +67,7 @@ pub struct Chunked {
 }
 
 /// An operation that joins states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Join {
     Maximum,
     Minimum,

@@ -63,7 +63,7 @@ mod compile;
 pub use call::{Argument, Call};
 pub use compile::{compile, lower, lower_seen_from, Backend, CompileError, Entry, Error, Native, Options};
 pub use cranelift::Care;
-pub use data::{Data, Layout, Parts};
+pub use data::{Data, Layout, Mismatch, Parts};
 pub use leaf::Leaf;
 pub use place::Site;
 pub use refusal::Refusal;

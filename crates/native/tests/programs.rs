@@ -83,6 +83,29 @@ fn neighbours_beyond_the_end_fail() {
 }
 
 #[test]
+fn what_differs_in_shape_fails() {
+    let text = "type r = { w : real[]; b : real }\n\
+                let rows (x : real) : real = sum (map sum (build 3 (fun i -> build (i + 1) (fun j -> x))))\n\
+                let many (x : real) : real = sum (map sum (build 30 (fun i -> build (i + 1) (fun j -> x))))\n\
+                let both (x : real) : real = let f (a : real[]) (b : real[]) = let m = [| a; b |] in sum m.(0) * sum m.(1) in f (build 3 real) (build (round x) real)\n\
+                let elements (x : real) : real = fold (fun s l -> s + sum l.w * l.b) 0.0 (build 3 (fun i -> { w = build (i + 1) (fun j -> x); b = x }))\n\
+                let tangent (x : real) : real = jvp (fun o -> match o with None -> 0.0 | Some y -> y * y) (Some x) None\n\
+                let cotangent (x : real) : real = vjp (fun y -> Some (y * y)) x None\n\
+                let derived (x : real) : real = grad rows x";
+    let rows = ["rows", "many", "both", "elements", "derived"];
+    for (names, failure) in [(&rows[..], Failure::Rows), (&["tangent", "cotangent"], Failure::Shape)] {
+        for native in natives(text, names) {
+            for (entry, name) in names.iter().enumerate() {
+                match native.call(entry, &[Leaf::Real(2.0)]) {
+                    Err(RunError::Failed(site)) => assert_eq!(site.failure, failure, "{name}"),
+                    other => panic!("{name}: {other:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn of_several_arrays_the_shortest_fails() {
     let text = "let f (n : int) (a : real[]) (b : real[]) : real = ifold n (fun i s -> 0.5 * s + a.(i) * b.(i)) 0.0\n\
                 let g (n : int) (a : real[]) (b : real[]) : real[] = grad (fun a -> f n a b) a";

@@ -6,28 +6,34 @@ use crate::value::{Parts, Reals};
 use crate::Value;
 use gradus_core::traverse::with_stack;
 use gradus_core::Type;
-use gradus_native::{Argument, Data, Layout, Leaf};
+use gradus_native::{Argument, Data, Layout, Leaf, Mismatch};
 
-/// The flat form of a value that fits the type. Blocks of reals stay where they are.
-pub fn flatten<'a>(value: &'a Value, ty: &Type, layout: &Layout, schema: &Schema, leaves: &mut Vec<Argument<'a>>) {
+/// The flat form of a value that fits the type, if elements of arrays in it do not differ in shape. Blocks of reals stay where they are.
+pub fn flatten<'a>(
+    value: &'a Value,
+    ty: &Type,
+    layout: &Layout,
+    schema: &Schema,
+    leaves: &mut Vec<Argument<'a>>,
+) -> Result<(), Mismatch> {
     with_stack(|| match (layout.parts(), value, &*schema.shape(ty)) {
         (_, Value::Reals(block), _) if layout.is_dense() => {
             leaves.push(Argument::Reals { dims: block.shape(), data: block.data() });
+            Ok(())
         }
         (Some(layouts), Value::Tuple(parts), Shape::Tuple(types)) => {
-            for ((part, ty), layout) in parts.iter().zip(types.iter()).zip(&layouts) {
-                flatten(part, ty, layout, schema, leaves);
-            }
+            let mut parts = parts.iter().zip(types.iter()).zip(&layouts);
+            parts.try_for_each(|((part, ty), layout)| flatten(part, ty, layout, schema, leaves))
         }
         (Some(layouts), Value::Record { parts, .. }, Shape::Record { types, .. }) => {
-            for ((part, ty), layout) in parts.iter().zip(types.iter()).zip(&layouts) {
-                flatten(part, ty, layout, schema, leaves);
-            }
+            let mut parts = parts.iter().zip(types.iter()).zip(&layouts);
+            parts.try_for_each(|((part, ty), layout)| flatten(part, ty, layout, schema, leaves))
         }
-        (_, value, _) => match layout.flatten(&to_data(value, ty, schema)) {
-            Ok(flat) => leaves.extend(flat.into_iter().map(Argument::Owned)),
-            Err(_) => gradus_source::bug!("a value that does not fit its type"),
-        },
+        (_, value, _) => {
+            let flat = layout.flatten(&to_data(value, ty, schema))?;
+            leaves.extend(flat.into_iter().map(Argument::Owned));
+            Ok(())
+        }
     })
 }
 

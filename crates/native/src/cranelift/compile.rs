@@ -95,10 +95,8 @@ struct Effort {
 }
 
 impl Effort {
-    const QUICK: Effort = Effort { simplify: true, registers: "single_pass" };
+    const QUICK: Effort = Effort { simplify: false, registers: "single_pass" };
     const BEST: Effort = Effort { simplify: true, registers: "backtracking" };
-    /// For functions that have been simplified with less effort before.
-    const AGAIN: Effort = Effort { simplify: false, ..Effort::BEST };
 }
 
 /// A program of so few instructions is not worth two qualities.
@@ -193,7 +191,7 @@ impl Later {
             }
             .map_err(refused)?;
         }
-        let compiled = machine::compile(&*isa(Effort::AGAIN)?, self.functions, threads)?;
+        let compiled = machine::compile(&*isa(Effort::BEST)?, self.functions, threads)?;
         load(jit, compiled, &self.entries, self.places, self.known).map(|(code, _)| code)
     }
 }

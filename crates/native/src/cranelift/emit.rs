@@ -4,6 +4,7 @@ use super::chunks::Body;
 use super::machine::Written;
 use super::math;
 use super::pieces::{Cut, Insides};
+use super::same::Same;
 use super::waiting::Place;
 use crate::cores::Plan;
 use crate::flow::*;
@@ -110,7 +111,7 @@ pub(super) struct Linker<'a> {
     /// The functions that run chunks of loops and are still to be written.
     pub(super) bodies: Vec<Body>,
     /// Those that may run several loops, by what they do.
-    pub(super) shared: FxHashMap<String, FuncId>,
+    pub(super) shared: FxHashMap<Same, FuncId>,
     /// What has been written, and memory that writers use in turn: one for each function that is written while another one is.
     pub(super) written: Vec<Written>,
     pub(super) contexts: Vec<FunctionBuilderContext>,

@@ -23,7 +23,7 @@ pub(super) struct Written {
 /// The same as machine code.
 pub(super) struct Compiled {
     pub(super) id: FuncId,
-    /// In Cranelift's language, simplified: what can be compiled once more, with more care.
+    /// In Cranelift's language: what can be compiled once more, with more care.
     pub(super) function: Function,
     pub(super) alignment: u64,
     pub(super) bytes: Vec<u8>,

@@ -6,7 +6,7 @@
 
 use super::chunks::Body;
 use super::emit::Linker;
-use crate::cores::Chunked;
+use crate::cores::{Chunked, Join};
 use crate::flow::*;
 use crate::place::{Place, Places};
 use cranelift_module::{FuncId, Module as _};
@@ -24,6 +24,19 @@ pub(super) struct Shared {
     pub(super) place: usize,
     /// How many places come before those of the function.
     pub(super) before: usize,
+}
+
+/// What loops have in common that share a function, once their variables are numbered: first those that they take from outside.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct Same {
+    l: For,
+    joins: Vec<Join>,
+    outside: usize,
+    sums: usize,
+    arrays: usize,
+    once: bool,
+    /// Of the variables, in the order of their numbers.
+    types: Vec<Type>,
 }
 
 impl Linker<'_> {
@@ -53,13 +66,21 @@ impl Linker<'_> {
         }
         numbering.block(&mut l.body);
         let before = self.places.append(&numbering.places);
-        let text = format!("{l:?}{chunked:?}{arrays:?}");
-        let function = match self.shared.get(&text) {
+        let same = Same {
+            l,
+            joins: chunked.joins.clone(),
+            outside: chunked.outside.len(),
+            sums: chunked.sums.len(),
+            arrays: arrays.len(),
+            once: chunked.once,
+            types: numbering.types,
+        };
+        let function = match self.shared.get(&same) {
             Some(function) => *function,
             None => {
                 let function = self.declare_body();
-                self.shared.insert(text, function);
-                self.bodies.push(Body::new(function, l, &chunked, arrays, span, Some(numbering.own)));
+                self.bodies.push(Body::new(function, same.l.clone(), &chunked, arrays, span, Some(numbering.own)));
+                self.shared.insert(same, function);
                 function
             }
         };
@@ -90,6 +111,7 @@ fn can_be_shared(block: &Block, length: &mut usize) -> bool {
 #[derive(Default)]
 struct Numbering {
     vars: FxHashMap<Var, Var>,
+    types: Vec<Type>,
     spans: FxHashMap<Span, Span>,
     /// Where the loop can fail, and the same with the new positions.
     places: Vec<Place>,
@@ -98,9 +120,12 @@ struct Numbering {
 
 impl Numbering {
     fn var(&mut self, var: Var) -> Var {
-        let number = self.vars.len() as u32;
-        // From the end of all numbers, so that nobody else has it.
-        *self.vars.entry(var).or_insert_with(|| Var { id: u32::MAX - number, ty: var.ty, name: Name::new("v") })
+        let Numbering { vars, types, .. } = self;
+        *vars.entry(var).or_insert_with(|| {
+            types.push(var.ty);
+            // From the end of all numbers, so that nobody else has it.
+            Var { id: u32::MAX - types.len() as u32, ty: var.ty, name: Name::new("v") }
+        })
     }
 
     fn atom(&mut self, atom: &mut Atom) {

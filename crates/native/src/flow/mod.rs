@@ -280,14 +280,14 @@ impl From<Var> for Atom {
 }
 
 /// Statements, then results.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Block {
     pub stmts: Vec<Stmt>,
     pub results: Vec<Atom>,
 }
 
 /// `binds = op`
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stmt {
     pub binds: Vec<Var>,
     pub op: Op,
@@ -298,7 +298,7 @@ pub struct Stmt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionId(pub usize);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// A primitive on numbers; the comparisons take two operands of the same scalar type. See [`scalar::result`].
     Scalar {
@@ -422,7 +422,7 @@ pub enum Op {
 }
 
 /// `acc[i][j] += left(i, l) * right(l, j)` for all i < rows, j < columns, l < inner, which are known to be in bounds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Product {
     pub acc: Var,
     pub left: Factor,
@@ -433,7 +433,7 @@ pub struct Product {
 }
 
 /// A matrix, or what it is with rows and columns exchanged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Factor {
     pub matrix: Var,
     pub transposed: bool,
@@ -441,7 +441,7 @@ pub struct Factor {
 
 /// `for index < count with carried { body }`: the body's results are the next state, one for each carried variable, then the
 /// collected values. The statement binds the last state, then for each collected value the array of it over all iterations.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct For {
     pub index: Var,
     pub count: Atom,
@@ -453,7 +453,7 @@ pub struct For {
 
 /// `while with carried { body }`: the body's results are whether to go on, the next state, and the collected values. The
 /// statement binds the last state, then the array of each collected value.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct While {
     pub carried: Vec<(Var, Atom)>,
     pub body: Block,

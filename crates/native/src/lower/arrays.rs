@@ -70,6 +70,9 @@ impl Lowering<'_> {
         self.b.span = span;
         let mut arrays = Vec::new();
         for (items, ty) in columns.into_iter().zip(leaves) {
+            if let [first, others @ ..] = &items[..] {
+                others.iter().for_each(|other| self.check_same_shape(*first, *other, Failure::Rows));
+            }
             let array = Var::fresh("a", ty);
             self.b.bind(vec![array], Op::Literal { items, ty });
             arrays.push(Atom::Var(array));

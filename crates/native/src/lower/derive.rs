@@ -153,7 +153,9 @@ impl Lowering<'_> {
         };
         let (values, adjs) = self.reverse(&applied, seed, span);
         let gradient = self.in_point(&applied, adjs, span)?;
-        Ok((self.unflatten(types.1, &mut values.into_iter(), span)?, gradient))
+        let value = self.unflatten(types.1, &mut values.into_iter(), span)?;
+        self.check_tags(dy, &value)?;
+        Ok((value, gradient))
     }
 
     pub(super) fn jvp(
@@ -164,6 +166,7 @@ impl Lowering<'_> {
         types: (&Type, &Type),
         span: Span,
     ) -> Lowered<(Value, Value)> {
+        self.check_tags(dx, x)?;
         let tangents = self.flatten(dx, types.0, span)?;
         let applied = self.applied(f, x, types, span)?;
         let mut inputs = Vec::new();

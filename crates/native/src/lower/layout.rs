@@ -2,7 +2,7 @@
 
 use super::value::{Part, Value, View};
 use super::{Lowered, Lowering};
-use crate::flow::{Atom, Failure, Scalar, Type as Leaf};
+use crate::flow::{Atom, Failure, Scalar, Type as Leaf, Var};
 use crate::refusal::Reason;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Type, TypeBody, TypeName};
@@ -144,18 +144,20 @@ impl Lowering<'_> {
         Ok(leaves)
     }
 
-    /// Whether elements of a type are boxed in arrays although they are not elsewhere: strings, variants with arrays inside, and
-    /// what has more dimensions than arrays can have.
+    /// Whether elements of a type are boxed in arrays although they are not elsewhere: strings; variants with arrays inside, and tuples and records with
+    /// arrays of different lengths; and what has more dimensions than arrays can have.
     pub(crate) fn is_wrapped(&mut self, ty: &Type, span: Span) -> Lowered<bool> {
-        Ok(match ty {
-            Type::String => true,
+        let may_differ = match ty {
+            Type::String => return Ok(true),
+            Type::Array(_) => return Ok(self.leaves(ty, span)?.iter().any(|l| l.rank >= Leaf::MAX_RANK)),
+            Type::Tuple(_) => self.program.irregular,
             Type::Named(name, _) if !self.is_boxed(name) => match self.shape(ty, span)? {
-                Shape::Record(_) => false,
-                Shape::Variant(_) => self.leaves(ty, span)?.iter().any(|l| l.is_array()),
+                Shape::Record(_) => self.program.irregular,
+                Shape::Variant(_) => true,
             },
-            Type::Array(_) => self.leaves(ty, span)?.iter().any(|l| l.rank >= Leaf::MAX_RANK),
             _ => false,
-        })
+        };
+        Ok(may_differ && self.leaves(ty, span)?.iter().any(|l| l.is_array()))
     }
 
     /// Whether the reals of a type stand in the same order in its leaves as in its text: not so for arrays of several reals,
@@ -420,12 +422,38 @@ impl Lowering<'_> {
     /// Fails unless two operands have the same shape.
     pub(super) fn check_same_shape(&mut self, a: Atom, b: Atom, failure: Failure) {
         if let (Atom::Var(a), Atom::Var(b)) = (a, b) {
-            for axis in 0..a.ty.rank {
-                let (n, m) = (self.b.dim(a, axis), self.b.dim(b, axis));
-                let same = self.b.scalar(gradus_core::Prim::Equal, &[n, m]);
-                self.b.check(same, failure);
-            }
+            (0..a.ty.rank).for_each(|axis| self.check_same_length(a, b, axis, failure));
         }
+    }
+
+    fn check_same_length(&mut self, a: Var, b: Var, axis: u8, failure: Failure) {
+        let (n, m) = (self.b.dim(a, axis), self.b.dim(b, axis));
+        let same = self.b.scalar(gradus_core::Prim::Equal, &[n, m]);
+        self.b.check(same, failure);
+    }
+
+    /// An array of tuples comes as one array for each of their parts: fails unless these have the same length, which simplification learns.
+    pub(super) fn check_lengths(&mut self, value: &Value) {
+        with_stack(|| match value {
+            Value::Tuple(parts) => parts.iter().for_each(|part| self.check_lengths(part)),
+            Value::Array(part) => self.check_lengths_along(part, 0),
+            _ => {}
+        })
+    }
+
+    fn check_lengths_along(&mut self, part: &Part, axis: u8) {
+        if let [first, others @ ..] = &views(part)[..] {
+            others.iter().for_each(|other| self.check_same_length(first.array, other.array, axis, Failure::Shape));
+        }
+        self.check_lengths_inside(part, axis);
+    }
+
+    fn check_lengths_inside(&mut self, part: &Part, axis: u8) {
+        with_stack(|| match part {
+            Part::Tuple(parts) => parts.iter().for_each(|inner| self.check_lengths_inside(inner, axis)),
+            Part::Array(inner) => self.check_lengths_along(inner, axis + 1),
+            _ => {}
+        })
     }
 }
 

@@ -129,6 +129,8 @@ impl<'a> Lowering<'a> {
                 vars.push(Var::fresh(param_name(types.len()), leaf));
             }
             let argument = self.unflatten(&from, &mut vars.iter().map(|v| Atom::Var(*v)), term.span)?;
+            self.b.span = term.span;
+            self.check_lengths(&argument);
             params.extend(vars);
             types.push(from);
             value = self.apply(value, argument, term.span)?;

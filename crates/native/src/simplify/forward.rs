@@ -213,7 +213,9 @@ impl Forward {
     }
 
     pub(super) fn find(&self, key: &Key) -> Option<Atom> {
-        self.known.get(key).filter(|(_, block)| self.is_open[*block]).map(|(atom, _)| *atom)
+        let (atom, _) = self.known.get(key).filter(|(_, block)| self.is_open[*block])?;
+        // Which may have been found to be equal to something else.
+        Some(self.replaced.atom(*atom))
     }
 
     /// Notes what a computation gives, as long as this block is open. It must not be known.
@@ -313,6 +315,7 @@ impl Forward {
             }
             Op::Dim { array, axis } => {
                 self.var(array);
+                (*array, *axis) = self.measured(*array, *axis);
                 let (array, axis) = (*array, *axis);
                 match self.dim(array, axis) {
                     Some(known) => self.replace(stmt.binds[0], known),
@@ -559,6 +562,7 @@ impl Forward {
         }
         self.block_knowing(then, |known| known.learn_atom(cond, true));
         self.block_knowing(otherwise, |known| known.learn_atom(cond, false));
+        self.branch_shapes(&stmt.binds, [then, otherwise]);
         if then.stmts.is_empty() && otherwise.stmts.is_empty() && stmt.binds.iter().all(|v| !v.ty.is_counted()) {
             let sides: Vec<(Atom, Atom)> =
                 then.results.iter().copied().zip(otherwise.results.iter().copied()).collect();

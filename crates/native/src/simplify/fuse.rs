@@ -23,7 +23,7 @@ pub fn run(block: &mut Block) {
 }
 
 /// Where the results of loops are used, found once for all loops of a block.
-struct Users {
+pub(super) struct Users {
     /// For each result of a loop the statements, by number, with as many entries as there are uses.
     of: FxHashMap<Var, Vec<usize>>,
     /// The statements that became part of another one.
@@ -31,7 +31,7 @@ struct Users {
 }
 
 impl Users {
-    fn of(block: &Block) -> Users {
+    pub(super) fn of(block: &Block) -> Users {
         let loops = block.stmts.iter().filter(|s| matches!(s.op, Op::For(_)));
         let mut of: FxHashMap<Var, Vec<usize>> = loops.flat_map(|s| s.binds.iter().map(|v| (*v, Vec::new()))).collect();
         let has_loops = !of.is_empty();
@@ -54,7 +54,7 @@ impl Users {
     }
 
     /// The loop that alone reads what the loop at `at` builds.
-    fn consumer_of(&self, block: &Block, at: usize) -> Option<usize> {
+    pub(super) fn consumer_of(&self, block: &Block, at: usize) -> Option<usize> {
         let Stmt { binds, op: Op::For(producer), .. } = &block.stmts[at] else { return None };
         if !producer.carried.is_empty() || binds.is_empty() || adds_outside(&producer.body) {
             return None;

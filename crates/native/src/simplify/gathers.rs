@@ -2,6 +2,8 @@
 //! Here each place takes what it would have been given, `a[j] = v(j + 1)`, in a loop of independent iterations which ends with the array: no zeros
 //! are written, nothing waits to be added, and later loops can take it in.
 //!
+//! In a ring, one iteration adds to the place at the other end; it does so afterwards.
+//!
 //! What is given is computed apart from what else the loop does, so it must be cheap to compute, if need be from one number that the loop computes and
 //! keeps for each iteration.
 
@@ -12,7 +14,10 @@ use crate::flow::walk::Renaming;
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
+use rings::Far;
 use rustc_hash::FxHashMap;
+
+mod rings;
 
 /// A place further away than this is no neighbour.
 const NEAR: i64 = 8;
@@ -51,12 +56,14 @@ struct Gives {
     /// A number of each iteration, and the array of them.
     kept: Option<(Var, Var)>,
     /// For each distance from the index at which the loop adds, what it adds there.
-    given: Vec<Given>,
+    given: Vec<(i64, Given)>,
+    /// What single iterations add elsewhere.
+    far: Vec<(Far, Given)>,
 }
 
+/// What an iteration gives to a place.
 pub(super) struct Given {
-    distance: i64,
-    /// The index of the iteration that gives.
+    /// The index of the iteration.
     pub(super) index: Var,
     /// Computes what it gives, its one result.
     pub(super) block: Block,
@@ -80,8 +87,8 @@ fn giving(block: &Block, at: usize, mentioned: &Mentions, module: &Module) -> Op
 
 /// What a loop adds to an accumulator in its own place, if that is all that it adds to it.
 pub(super) fn own_additions(l: &For, acc: Var, module: &Module) -> Option<Given> {
-    let Distances { l, ahead, distances } = Distances::of(l, acc)?;
-    (distances == [0]).then(|| given(&l, acc, &ahead, 0, None, module))
+    let Distances { l, distances, .. } = Distances::of(l, acc)?;
+    (distances == [0]).then(|| given(&l, acc, &|_| true, None, module))
 }
 
 /// Where a loop adds to an accumulator.
@@ -109,19 +116,28 @@ impl Distances {
 
 /// What a loop gives to neighbours, if it is cheap.
 fn gives(l: &For, acc: Var, module: &Module) -> Option<Gives> {
-    let Distances { l, ahead, distances } = Distances::of(l, acc)?;
-    let l = &l;
+    let mut near = l.clone();
+    let far = rings::take_far(&mut near, acc);
+    let Distances { l: near, ahead, distances } = Distances::of(&near, acc)?;
     // At its own place only, a loop adds in lanes as it is.
     if distances.iter().all(|distance| *distance == 0) {
         return None;
     }
-    let numbers = l.body.stmts.iter().rev().flat_map(|s| s.binds.iter().copied()).filter(|v| v.ty == Type::REAL);
+    let numbers = near.body.stmts.iter().rev().flat_map(|s| s.binds.iter().copied()).filter(|v| v.ty == Type::REAL);
     let kept = numbers.take(TRIED).map(|v| Some((v, Var::fresh(v.name, v.ty.in_array()))));
     [None].into_iter().chain(kept).find_map(|kept| {
-        let given: Vec<Given> = distances.iter().map(|d| given(l, acc, &ahead, *d, kept, module)).collect();
-        let cost: Option<usize> = given.iter().map(|g| cost(&g.block)).sum();
-        (cost? <= CHEAP * given.len()).then_some(Gives { kept, given })
+        let at = |index: &[Atom]| index.first().and_then(|a| ahead.get(&a.var()?)).copied();
+        let given = distances.iter().map(|d| (*d, given(&near, acc, &|index| at(index) == Some(*d), kept, module)));
+        let given: Vec<(i64, Given)> = given.collect();
+        let cost: Option<usize> = given.iter().map(|(_, g)| cost(&g.block)).sum();
+        let far = || far.iter().map(|far| (*far, far_given(l, acc, far, kept, module)));
+        (cost? <= CHEAP * given.len()).then(|| Gives { kept, given, far: far().collect() })
     })
+}
+
+/// What one iteration adds elsewhere.
+fn far_given(l: &For, acc: Var, far: &Far, kept: Option<(Var, Var)>, module: &Module) -> Given {
+    given(l, acc, &|index| *index == [far.place], kept, module)
 }
 
 /// Lets additions speak of the index where it is known and they speak of the number that it is.
@@ -187,15 +203,8 @@ fn find_distances(block: &Block, acc: Var, ahead: &mut FxHashMap<Var, i64>, foun
     Some(())
 }
 
-/// What an iteration adds at a distance from its index.
-fn given(
-    l: &For,
-    acc: Var,
-    ahead: &FxHashMap<Var, i64>,
-    distance: i64,
-    kept: Option<(Var, Var)>,
-    module: &Module,
-) -> Given {
+/// What an iteration adds to some places.
+fn given(l: &For, acc: Var, there: &dyn Fn(&[Atom]) -> bool, kept: Option<(Var, Var)>, module: &Module) -> Given {
     let sum = Var::fresh(acc.name, Type::REAL.accumulator());
     let mut body = l.body.clone();
     if let Some((number, array)) = kept {
@@ -203,9 +212,7 @@ fn given(
             stmt.op = Op::Get { array, index: vec![l.index.into()] };
         }
     }
-    let at_distance =
-        |index: &[Atom]| index.first().and_then(|a| a.var()).is_some_and(|v| ahead.get(&v) == Some(&distance));
-    only_additions(&mut body, &mut |to, index| (to == acc && at_distance(index)).then_some(sum));
+    only_additions(&mut body, &mut |to, index| (to == acc && there(index)).then_some(sum));
     out_of_branches(&mut body.stmts, sum);
     let value = taken_sum(&mut body, sum);
     body.results = vec![value];
@@ -213,7 +220,7 @@ fn given(
     let mut renaming = Renaming::default();
     let index = l.index.refresh();
     renaming.map.insert(l.index, index.into());
-    Given { distance, index, block: renaming.block(&body) }
+    Given { index, block: renaming.block(&body) }
 }
 
 /// Leaves out checks and additions, but for those that go to a number instead.
@@ -283,8 +290,9 @@ fn turn_round(block: &mut Block, open: usize, giving: Giving) {
     };
     b.push();
     let mut total = (!zeros).then(|| b.get(start, vec![index.into()]));
-    for given in giving.gives.given {
-        let value = taken(&mut b, index, count, given);
+    for (distance, given) in giving.gives.given {
+        let giver = b.scalar(Prim::AddInt, &[index.into(), Atom::Int(-distance)]);
+        let value = taken(&mut b, giver, count, given);
         total = Some(match total {
             Some(total) => b.add(total, value),
             None => value,
@@ -296,11 +304,21 @@ fn turn_round(block: &mut Block, open: usize, giving: Giving) {
     // With nothing added later it is all there is.
     let next = block.stmts[adding + 1..].iter().position(|s| s.mentions(acc)).map(|distance| adding + 1 + distance);
     match next {
-        Some(next) if matches!(block.stmts[next].op, Op::Freeze { .. }) => {
+        Some(next) if matches!(block.stmts[next].op, Op::Freeze { .. }) && giving.gives.far.is_empty() => {
             block.stmts[next].op = Op::Copy { value: gathered };
         }
         _ => {
             let rest = b.open(acc.name, gathered);
+            for (far, given) in giving.gives.far {
+                let giver = b.scalar(Prim::SubInt, &[far.end, Atom::Int(far.by)]);
+                let exists = is_index(&mut b, giver, count);
+                b.push();
+                let there = given.of(giver);
+                there.stmts.into_iter().for_each(|stmt| b.stmt(stmt));
+                b.accumulate(rest, vec![far.place], there.results[0]);
+                let then = b.pop(Vec::new());
+                b.branch(exists, then, Block::default());
+            }
             for stmt in &mut block.stmts[adding + 1..] {
                 rename_accumulator(stmt, acc, rest);
             }
@@ -335,14 +353,24 @@ pub(super) fn without_additions(block: &mut Block, acc: Var) {
     })
 }
 
-/// What the place at `index` is given by the iteration at a distance, if there is one.
-fn taken(b: &mut Builder, index: Var, count: Atom, given: Given) -> Atom {
-    let giver = b.scalar(Prim::AddInt, &[index.into(), Atom::Int(-given.distance)]);
-    let started = b.scalar(Prim::GreaterEqual, &[giver, Atom::Int(0)]);
-    let not_ended = b.scalar(Prim::Less, &[giver, count]);
-    let exists = b.select(started, not_ended, Atom::Bool(false));
-    let map = [(given.index, giver)].into_iter().collect();
-    let there = Renaming { map }.block(&given.block);
+/// What the iteration with the index `giver` gives, if there is one.
+fn taken(b: &mut Builder, giver: Atom, count: Atom, given: Given) -> Atom {
+    let exists = is_index(b, giver, count);
     let nothing = Block { stmts: Vec::new(), results: vec![Atom::Real(0.0)] };
-    b.branch(exists, there, nothing)[0]
+    b.branch(exists, given.of(giver), nothing)[0]
+}
+
+/// Whether there is an iteration with this index.
+fn is_index(b: &mut Builder, index: Atom, count: Atom) -> Atom {
+    let started = b.scalar(Prim::GreaterEqual, &[index, Atom::Int(0)]);
+    let not_ended = b.scalar(Prim::Less, &[index, count]);
+    b.select(started, not_ended, Atom::Bool(false))
+}
+
+impl Given {
+    /// What this iteration gives.
+    fn of(&self, giver: Atom) -> Block {
+        let map = [(self.index, giver)].into_iter().collect();
+        Renaming { map }.block(&self.block)
+    }
 }

@@ -19,6 +19,7 @@ mod gathers;
 mod hoist;
 mod inside;
 mod lengths;
+mod lengths_alone;
 mod limits;
 mod products;
 mod put_back;
@@ -35,6 +36,7 @@ mod together;
 mod underflow;
 mod unroll;
 mod whole;
+mod wraps;
 
 pub use segments::{is_over_segments, Room};
 pub use strips::{one_by_one, WIDEST};
@@ -65,6 +67,12 @@ pub fn module_within(module: &mut Module, room: &Room) {
     module.functions.iter().for_each(|function| walk::callees(&function.body, &mut called));
     let called: FxHashSet<FunctionId> = called.into_iter().collect();
     for id in 0..module.functions.len() {
+        if has_loops(&module.functions[id].body) {
+            let body = &mut module.functions[id].body;
+            forward::run(body);
+            fuse::run(body);
+            together::run_loops_in_turn(body);
+        }
         function(module, FunctionId(id));
         if !has_loops(&module.functions[id].body) {
             continue;
@@ -130,6 +138,7 @@ pub fn block(block: &mut Block, module: &Module) {
     for _ in 0..2 {
         small_arrays(block);
         forward::run(block);
+        wraps::run(block);
         limits::run(block);
         columns::run(block);
         ends::run(block);
@@ -137,6 +146,7 @@ pub fn block(block: &mut Block, module: &Module) {
         sums::from_state(block);
         hoist::run(block);
         lengths::run(block);
+        lengths_alone::run(block, module);
         as_it_was::run(block);
         dead::run(block, module);
         branches::run(block);

@@ -3,7 +3,7 @@
 use super::forward::{Forward, Key, Made};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Forward {
     /// An array that is state of a loop keeps its shape if each iteration hands on one of the shape that it got, or of the shape that it had
@@ -11,7 +11,8 @@ impl Forward {
     pub(super) fn state_shapes(&mut self, carried: &[(Var, Atom)], body: &Block, skip: usize, binds: &[Var]) {
         for (i, (var, init)) in carried.iter().enumerate().filter(|(_, (v, _))| v.ty.is_array()) {
             let first = init.var().and_then(|v| self.dim(v, 0).or_else(|| self.find(&Key::Dim(v, 0))));
-            let keeps = |next: &Atom| self.keeps_shape(&[body], *next, *var, first);
+            let mut kept = FxHashMap::default();
+            let keeps = |next: &Atom| self.keeps_shape(&[body], *next, (*var, first), &mut kept);
             if body.results.get(i + skip).is_some_and(keeps) {
                 self.made.insert(*var, Made::Like(*init));
                 self.made.insert(binds[i], Made::Like(*init));
@@ -19,11 +20,40 @@ impl Forward {
         }
     }
 
-    /// Whether a result of the last of some blocks, each in the one before it, has the shape of the loop's state, whose length was `first`.
-    fn keeps_shape(&self, blocks: &[&Block], result: Atom, state: Var, first: Option<Atom>) -> bool {
+    /// An array that a branch gives has the shape of another one, if it has on both sides.
+    pub(super) fn branch_shapes(&mut self, binds: &[Var], sides: [&mut Block; 2]) {
+        for (i, bind) in binds.iter().enumerate().filter(|(_, v)| v.ty.is_array()) {
+            let [one, other] = [0, 1].map(|side| self.shaped_like(sides[side].results[i]));
+            if let (Some(first), true) = (one, one == other) {
+                self.made.insert(*bind, Made::Like(first.into()));
+            }
+        }
+    }
+
+    /// The first array whose shape an array is known to have.
+    fn shaped_like(&self, array: Atom) -> Option<Var> {
+        let mut var = array.var()?;
+        while let Some(Made::Like(Atom::Var(other))) = self.made.get(&var) {
+            var = *other;
+        }
+        Some(var)
+    }
+
+    /// Whether a result of the last of some blocks, each in the one before it, has the shape of the loop's state, whose length was `first`; `kept`: of which it
+    /// is known.
+    fn keeps_shape(
+        &self,
+        blocks: &[&Block],
+        result: Atom,
+        (state, first): (Var, Option<Atom>),
+        kept: &mut FxHashMap<Var, bool>,
+    ) -> bool {
         let Some(var) = result.var() else { return false };
         if var == state {
             return true;
+        }
+        if let Some(known) = kept.get(&var) {
+            return *known;
         }
         let stmts = || blocks.iter().rev().flat_map(|b| &b.stmts);
         let Some(made) = stmts().find(|s| s.binds.contains(&var)) else { return false };
@@ -33,20 +63,24 @@ impl Forward {
                 |s: &Stmt| matches!(s.op, Op::Dim { array, axis: 0 } if array == state) && Some(s.binds[0]) == n.var();
             var.ty.rank == 1 && (Some(self.replaced.atom(n)) == first || stmts().any(now))
         };
-        match &made.op {
-            Op::Set { array, .. } => with_stack(|| self.keeps_shape(blocks, (*array).into(), state, first)),
-            Op::Stop { value } | Op::Copy { value } => with_stack(|| self.keeps_shape(blocks, *value, state, first)),
+        let mut keeps =
+            |blocks: &[&Block], before: Atom| with_stack(|| self.keeps_shape(blocks, before, (state, first), kept));
+        let keeps = match &made.op {
+            Op::Set { array, .. } => keeps(blocks, (*array).into()),
+            Op::Stop { value } | Op::Copy { value } => keeps(blocks, *value),
             Op::Fill { dims, .. } => dims.first().is_some_and(|n| has_length(*n)),
             Op::For(l) => made.binds[l.carried.len()..].contains(&var) && has_length(l.count),
             Op::If { then, otherwise, .. } => {
-                let Some(at) = made.binds.iter().position(|v| *v == var) else { return false };
+                let at = made.binds.iter().position(|v| *v == var);
                 [then, otherwise].iter().all(|branch| {
-                    let inside = [blocks, &[branch]].concat();
-                    branch.results.get(at).is_some_and(|r| self.keeps_shape(&inside, *r, state, first))
+                    let result = at.and_then(|at| branch.results.get(at));
+                    result.is_some_and(|r| keeps(&[blocks, &[branch]].concat(), *r))
                 })
             }
             _ => false,
-        }
+        };
+        kept.insert(var, keeps);
+        keeps
     }
 
     /// The array that a loop copies, collecting its elements one after the other.
@@ -75,37 +109,51 @@ impl Forward {
 
     /// The length of an array, if how it was made tells it.
     pub(super) fn dim(&self, array: Var, axis: u8) -> Option<Atom> {
-        self.length(array, axis, false)
+        self.length(array, axis, 0)
     }
 
-    /// The same, or what it is if the array has any rows: enough where a row is about to be read.
+    /// The same, or what it is if the array has any rows, and these have: enough where one is about to be read.
     pub(super) fn length_of_rows(&self, array: Var, axis: u8) -> Option<Atom> {
-        self.length(array, axis, true)
+        self.length(array, axis, Type::MAX_RANK)
     }
 
-    /// `any_rows`: arrays are taken to have rows. One without does not know how long they would have been.
-    fn length(&self, array: Var, axis: u8, any_rows: bool) -> Option<Atom> {
-        let dim =
-            |array: Var, axis: u8| self.length(array, axis, any_rows).or_else(|| self.find(&Key::Dim(array, axis)));
+    /// `some`: along how many of the first axes the array is known to have anything. One without rows does not know how long they would have been.
+    fn length(&self, array: Var, axis: u8, some: u8) -> Option<Atom> {
+        let dim = |array: Var, axis: u8, some: u8| {
+            self.length(array, axis, some).or_else(|| self.find(&Key::Dim(array, axis)))
+        };
         match self.made.get(&array)? {
             Made::Fill(dims, _) => dims.get(axis as usize).copied(),
             Made::Literal(items) if axis == 0 => Some(Atom::Int(items.len() as i64)),
             Made::Literal(items) => {
                 let first = items.first()?.var()?;
-                dim(first, axis - 1)
+                dim(first, axis - 1, some.saturating_sub(1))
             }
             Made::Collected(count, _) if axis == 0 => Some(*count),
             Made::Collected(count, row) => {
-                let some = any_rows || matches!(count, Atom::Int(count) if *count > 0);
-                row.get(axis as usize - 1).copied().flatten().filter(|_| some)
+                let length = row.get(axis as usize - 1).copied().flatten()?;
+                let mut around = [Some(*count)].into_iter().chain(row.iter().copied()).take(axis as usize);
+                // If it is the number of rows, it is none if there are none.
+                let is_some = |n: Option<Atom>| matches!(n, Some(Atom::Int(1..))) || n == Some(length);
+                around.by_ref().take(some as usize).for_each(drop);
+                around.all(is_some).then_some(length)
             }
-            Made::Like(Atom::Var(other)) => dim(*other, axis),
+            Made::Like(Atom::Var(other)) => dim(*other, axis, some),
             Made::Row(whole, index) => {
                 // A row that is at hand is one of some.
-                let (any_rows, axis) = (any_rows || axis == 0, axis + index.len() as u8);
-                self.length(*whole, axis, any_rows).or_else(|| self.find(&Key::Dim(*whole, axis)))
+                let rows = index.len() as u8;
+                dim(*whole, axis + rows, some.saturating_add(rows))
             }
             Made::Scalar(..) | Made::Choice(..) | Made::Cell(..) | Made::Like(_) => None,
+        }
+    }
+
+    /// An array made before another one, and which of its axes is as long as the other's.
+    pub(super) fn measured(&self, array: Var, axis: u8) -> (Var, u8) {
+        match self.made.get(&array) {
+            Some(Made::Like(Atom::Var(other))) => self.measured(*other, axis),
+            Some(Made::Row(whole, index)) => self.measured(*whole, axis + index.len() as u8),
+            _ => (array, axis),
         }
     }
 }

@@ -15,17 +15,34 @@ const NEAR: usize = 32;
 const LONG: usize = 300;
 
 pub fn run(block: &mut Block) {
-    join_all(block, &Rc::new(walk::clamped(block)));
+    join_all(block, &Rc::new(walk::clamped(block)), &|_| true);
+}
+
+/// The same for loops that run loops with state only. These must still be as they were written: what the derivative does not want of the state is soon gone.
+pub fn run_loops_in_turn(block: &mut Block) {
+    fn has_state(block: &Block) -> bool {
+        let mut found = false;
+        for_each_stmt(block, &mut |stmt| {
+            found |= match &stmt.op {
+                Op::For(l) => !l.carried.is_empty(),
+                op => matches!(op, Op::While(_)),
+            }
+        });
+        found
+    }
+    join_all(block, &Rc::new(walk::clamped(block)), &|l| has_state(&l.body));
 }
 
 /// `counts`: for lengths, the numbers of which they are the greater of these and zero.
-fn join_all(block: &mut Block, counts: &Rc<FxHashMap<Var, Atom>>) {
+fn join_all(block: &mut Block, counts: &Rc<FxHashMap<Var, Atom>>, may_join: &dyn Fn(&For) -> bool) {
     with_stack(|| {
-        block.stmts.iter_mut().flat_map(|stmt| stmt.op.blocks_mut()).for_each(|inner| join_all(inner, counts));
+        let inside = block.stmts.iter_mut().flat_map(|stmt| stmt.op.blocks_mut());
+        inside.for_each(|inner| join_all(inner, counts, may_join));
         let mut at = 0;
         while at < block.stmts.len() {
             // After a loop has gone, another statement is in its place.
-            if !loops_near(block, at).into_iter().any(|later| join(block, at, later, counts)) {
+            let joins = matches!(&block.stmts[at].op, Op::For(l) if may_join(l));
+            if !joins || !loops_near(block, at).into_iter().any(|later| join(block, at, later, counts)) {
                 at += 1;
             }
         }
@@ -86,7 +103,7 @@ pub(super) fn made_before(before: &mut [Stmt], later: &Stmt) -> Option<Renaming>
             return None;
         }
         let Stmt { op: Op::For(first), binds, .. } = stmt else { continue };
-        if first.count != l.count || !first.carried.is_empty() {
+        if first.count != l.count || !first.carried.is_empty() || !read_alike(&l.body, &first.body) {
             continue;
         }
         let (mut names, mut body) = (Names::default(), first.body.clone());
@@ -120,14 +137,46 @@ fn without_checks(block: &mut Block) {
 
 /// How many reads a block has.
 fn reads(block: &Block) -> usize {
+    let mut count = 0;
+    for_each_stmt(block, &mut |stmt| count += usize::from(array_read(stmt).is_some()));
+    count
+}
+
+/// Whether two blocks read an array that is the same, or the first makes some or reads none: others have too little in common.
+fn read_alike(one: &Block, other: &Block) -> bool {
+    let mut read = FxHashSet::default();
+    let mut makes_some = false;
+    for_each_stmt(one, &mut |stmt| {
+        makes_some |= stmt.binds.iter().any(|v| v.ty.is_array());
+        read.extend(array_read(stmt));
+    });
+    let mut alike = makes_some || read.is_empty();
+    for_each_stmt(other, &mut |stmt| alike |= array_read(stmt).is_some_and(|array| read.contains(&array)));
+    alike
+}
+
+fn array_read(stmt: &Stmt) -> Option<Var> {
+    match &stmt.op {
+        Op::Get { array, .. } => Some(*array),
+        _ => None,
+    }
+}
+
+/// Calls `f` on every statement of a block, at any depth.
+fn for_each_stmt(block: &Block, f: &mut dyn FnMut(&Stmt)) {
     with_stack(|| {
-        let inside = block.stmts.iter().flat_map(|stmt| stmt.op.blocks()).map(|(inner, _)| reads(inner));
-        inside.sum::<usize>() + block.stmts.iter().filter(|stmt| matches!(stmt.op, Op::Get { .. })).count()
+        for stmt in &block.stmts {
+            f(stmt);
+            stmt.op.blocks().iter().for_each(|(inner, _)| for_each_stmt(inner, f));
+        }
     })
 }
 
 /// The body of a loop with the sums of another, if it computes at least half of what they are computed from.
 fn joined(sums: &For, l: &For, counts: &Rc<FxHashMap<Var, Atom>>) -> Option<Block> {
+    if !read_alike(&sums.body, &l.body) {
+        return None;
+    }
     let mut body = l.body.clone();
     let mut names = Names { counts: counts.clone(), ..Names::default() };
     let Shared { same, other } = names.join(sums, l.index, &mut body)?;

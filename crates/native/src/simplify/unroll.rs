@@ -1,9 +1,12 @@
 //! Loops of a few iterations, their number known, are written out; what they collect becomes a list of items. Together with reads that
 //! are seen through, vectors of two or three numbers live in registers and are never made.
 
+use super::fuse::Users;
 use crate::flow::walk::Renaming;
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
+use rustc_hash::FxHashMap;
 
 /// More iterations than this stay a loop.
 pub const FEW: usize = 16;
@@ -15,20 +18,15 @@ const LOOPS: usize = 4;
 /// Says whether anything was written out.
 pub fn run(block: &mut Block) -> bool {
     with_stack(|| {
-        let mut any = false;
+        let mut any = super::inside(block, run);
+        let few = of_few_iterations(block);
         let mut out = Vec::with_capacity(block.stmts.len());
-        for mut stmt in std::mem::take(&mut block.stmts) {
-            for inner in stmt.op.blocks_mut() {
-                any |= run(inner);
-            }
-            match &stmt.op {
-                Op::For(l) => match iterations(l) {
-                    Some(count) => {
-                        any = true;
-                        write_out(l, &stmt.binds, count, stmt.span, &mut out);
-                    }
-                    None => out.push(stmt),
-                },
+        for (at, stmt) in std::mem::take(&mut block.stmts).into_iter().enumerate() {
+            match (&stmt.op, few.get(&at)) {
+                (Op::For(l), Some(count)) => {
+                    any = true;
+                    write_out(l, &stmt.binds, *count, stmt.span, &mut out);
+                }
                 _ => out.push(stmt),
             }
         }
@@ -37,12 +35,36 @@ pub fn run(block: &mut Block) -> bool {
     })
 }
 
+/// The loops of a block that are to be written out, by number, and how often each runs. A loop that alone reads what one that stays a
+/// loop makes becomes part of that one, and stays, too.
+fn of_few_iterations(block: &Block) -> FxHashMap<usize, usize> {
+    let loops = || {
+        block.stmts.iter().enumerate().filter_map(|(at, stmt)| match &stmt.op {
+            Op::For(l) => Some((at, l)),
+            _ => None,
+        })
+    };
+    let mut few: FxHashMap<usize, usize> = loops().filter_map(|(at, l)| Some((at, iterations(l)?))).collect();
+    if !few.is_empty() && few.len() < loops().count() {
+        let users = Users::of(block);
+        for (at, _) in loops() {
+            if !few.contains_key(&at) {
+                users.consumer_of(block, at).map(|consumer| few.remove(&consumer));
+            }
+        }
+    }
+    few
+}
+
 /// How often a loop runs that is to be written out.
 fn iterations(l: &For) -> Option<usize> {
     let Atom::Int(count) = l.count else { return None };
     let count = usize::try_from(count.max(0)).ok()?;
     let (statements, loops) = size(&l.body);
-    let fits = count <= FEW && count.saturating_mul(statements) <= LONG && count.saturating_mul(loops) <= LOOPS;
+    // Of one that is run again, whoever does so might not be written out.
+    let stays = l.replayed && loops > 0;
+    let fits =
+        !stays && count <= FEW && count.saturating_mul(statements) <= LONG && count.saturating_mul(loops) <= LOOPS;
     fits.then_some(count)
 }
 
@@ -76,6 +98,23 @@ fn write_out(l: &For, binds: &[Var], count: usize, span: gradus_source::Span, ou
         out.push(Stmt { binds: vec![*var], op: Op::Copy { value }, span });
     }
     for (array, items) in arrays.iter().zip(collected) {
+        check_rows(&items, span, out);
         out.push(Stmt { binds: vec![*array], op: Op::Literal { items, ty: array.ty }, span });
     }
+}
+
+/// Rows differ in size, or they do not: whoever looks at them one by one would not see it.
+fn check_rows(items: &[Atom], span: gradus_source::Span, out: &mut Vec<Stmt>) {
+    let [Atom::Var(first), others @ ..] = items else { return };
+    let mut b = Builder::new();
+    b.span = span;
+    for axis in 0..first.ty.rank {
+        let length = b.dim(*first, axis);
+        for other in others.iter().filter_map(|item| item.var()) {
+            let same = [length, b.dim(other, axis)];
+            let same = b.scalar(Prim::Equal, &same);
+            b.check(same, Failure::Rows);
+        }
+    }
+    out.append(&mut b.pop(Vec::new()).stmts);
 }

@@ -39,7 +39,7 @@ impl Function {
             span: AT.0,
         };
         let types = TypeDecl::builtin().into_iter().map(|decl| (decl.name.base.clone(), decl)).collect();
-        let program = Program { types, defs: [(name, def)].into_iter().collect(), items: vec![] };
+        let program = Program { types, defs: [(name, def)].into_iter().collect(), items: vec![], irregular: false };
         gradus_core::check::check_program(&program).unwrap_or_else(|error| {
             panic!(
                 "{}\n{}",
