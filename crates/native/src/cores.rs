@@ -194,7 +194,7 @@ fn uses_tape(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().any(|stmt| match &stmt.op {
             Op::Push { .. } | Op::Pop { .. } => true,
-            op => op.blocks().iter().any(|(inner, _)| uses_tape(inner)),
+            op => op.blocks().any(|inner| uses_tape(inner)),
         })
     })
 }
@@ -225,7 +225,7 @@ impl Planner<'_> {
                     }
                 }
                 let repeats = matches!(stmt.op, Op::For(_) | Op::While(_));
-                for (inner, _) in stmt.op.blocks() {
+                for inner in stmt.op.blocks() {
                     self.block(inner, single && !repeats);
                 }
             }
@@ -270,7 +270,7 @@ impl Planner<'_> {
             }
         }
         // Of few iterations the loops inside are the better ones to cut.
-        let loops_inside = l.body.stmts.iter().any(|s| !s.op.blocks().is_empty());
+        let loops_inside = l.body.stmts.iter().any(|s| s.op.has_blocks());
         if matches!(l.count, Atom::Int(n) if n < if loops_inside { 8 } else { 2 }) {
             return None;
         }
@@ -420,7 +420,7 @@ fn has_those_rows(l: &For, rows: &[Vec<Length>]) -> bool {
 
 /// How many statements there are in a block, at any depth.
 fn size(block: &Block) -> usize {
-    let inner = |stmt: &Stmt| stmt.op.blocks().iter().map(|(inner, _)| size(inner)).sum::<usize>();
+    let inner = |stmt: &Stmt| stmt.op.blocks().map(|inner| size(inner)).sum::<usize>();
     with_stack(|| block.stmts.iter().map(|stmt| 1 + inner(stmt)).sum())
 }
 
@@ -503,7 +503,7 @@ fn own_places(block: &Block, acc: Var, places: &FxHashSet<Var>) -> bool {
                 Op::Call { args, .. } => !args.contains(&acc.into()),
                 _ => true,
             };
-            here && stmt.op.blocks().iter().all(|(inner, _)| own_places(inner, acc, places))
+            here && stmt.op.blocks().all(|inner| own_places(inner, acc, places))
         })
     })
 }

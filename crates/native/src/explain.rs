@@ -127,7 +127,7 @@ fn first_span(block: &Block) -> Option<Span> {
     with_stack(|| {
         block.stmts.iter().find_map(|stmt| match stmt.span == Span::default() {
             false => Some(stmt.span),
-            true => stmt.op.blocks().iter().find_map(|(inner, _)| first_span(inner)),
+            true => stmt.op.blocks().find_map(|inner| first_span(inner)),
         })
     })
 }
@@ -175,7 +175,7 @@ impl Walk<'_> {
                     self.add(stmt.span, Kind::SideBySide);
                     continue;
                 }
-                stmt.op.blocks().iter().for_each(|(inner, _)| self.block(inner, inside));
+                stmt.op.blocks().for_each(|inner| self.block(inner, inside));
             }
         })
     }
@@ -317,10 +317,7 @@ fn added_to(block: &Block) -> Vec<Var> {
 
 fn adds(block: &Block) -> bool {
     with_stack(|| {
-        block
-            .stmts
-            .iter()
-            .any(|stmt| matches!(stmt.op, Op::Add { .. }) || stmt.op.blocks().iter().any(|(inner, _)| adds(inner)))
+        block.stmts.iter().any(|stmt| matches!(stmt.op, Op::Add { .. }) || stmt.op.blocks().any(|inner| adds(inner)))
     })
 }
 

@@ -104,8 +104,8 @@ fn last_calls<'a>(block: &'a Block, id: FunctionId, found: &mut Vec<&'a [Atom]>)
     let mut collect = |stmt: &'a Stmt| found.extend(arguments(&stmt.op, id));
     match end(block, id) {
         End::Branch => with_stack(|| {
-            let sides = block.stmts.last().map_or(Vec::new(), |stmt| stmt.op.blocks());
-            sides.into_iter().fold(false, |any, (side, _)| last_calls(side, id, found) | any)
+            let sides = block.stmts.last().into_iter().flat_map(|stmt| stmt.op.blocks());
+            sides.fold(false, |any, side| last_calls(side, id, found) | any)
         }),
         End::Call => {
             block.stmts.last().into_iter().for_each(collect);
@@ -235,8 +235,8 @@ impl Start {
             return;
         }
         match block.stmts.split_last_mut() {
-            Some((last, before)) if before.iter().all(|stmt| is_number(&stmt.op)) && !last.op.blocks().is_empty() => {
-                with_stack(|| last.op.blocks_mut().into_iter().for_each(|side| self.block(side)))
+            Some((last, before)) if before.iter().all(|stmt| is_number(&stmt.op)) && last.op.has_blocks() => {
+                with_stack(|| last.op.blocks_mut().for_each(|side| self.block(side)))
             }
             _ => {
                 let mut b = Builder::new();

@@ -27,7 +27,7 @@ fn collects_in_order(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().all(|stmt| {
             let puts_off = matches!(&stmt.op, Op::Add { acc, .. } if acc.ty.rank > 0);
-            !puts_off && stmt.op.blocks().iter().all(|(inner, _)| collects_in_order(inner))
+            !puts_off && stmt.op.blocks().all(|inner| collects_in_order(inner))
         })
     })
 }
@@ -37,7 +37,7 @@ fn own_reads(block: &Block, array: Var, number: Var) -> usize {
     with_stack(|| {
         let reads = |stmt: &Stmt| match &stmt.op {
             Op::Get { array: read, index } => usize::from(*read == array && index[..] == [number.into()]),
-            op => op.blocks().iter().map(|(inner, _)| own_reads(inner, array, number)).sum(),
+            op => op.blocks().map(|inner| own_reads(inner, array, number)).sum(),
         };
         block.stmts.iter().map(reads).sum()
     })

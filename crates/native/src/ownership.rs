@@ -45,7 +45,7 @@ impl Ownership {
             stmt.op.for_each_operand(&mut see);
             // Nothing to look for in branches within branches, which are as long as all that they contain.
             if !is_empty {
-                for (inner, _) in stmt.op.blocks() {
+                for inner in stmt.op.blocks() {
                     for_each_operand(inner, &mut see);
                 }
             }
@@ -117,7 +117,7 @@ impl Ownership {
             }
         };
         stmt.op.for_each_operand(&mut count);
-        for (inner, _) in stmt.op.blocks() {
+        for inner in stmt.op.blocks() {
             for_each_operand(inner, &mut count);
         }
     }

@@ -63,7 +63,7 @@ impl Asked<'_> {
     fn look(&mut self, block: &Block) {
         with_stack(|| {
             for stmt in &block.stmts {
-                stmt.op.blocks().iter().for_each(|(inner, _)| self.look(inner));
+                stmt.op.blocks().for_each(|inner| self.look(inner));
                 let (Op::Scalar { prim, args }, [bind]) = (&stmt.op, &stmt.binds[..]) else { continue };
                 let [a, b] = args[..] else { continue };
                 match (prim, self.distance(a), self.distance(b), a, b) {

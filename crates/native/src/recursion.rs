@@ -5,16 +5,11 @@ use gradus_core::traverse::with_stack;
 
 /// What a block calls; boxes are added by functions.
 fn callees(block: &Block, module: &Module, found: &mut Vec<usize>) {
-    with_stack(|| {
-        for stmt in &block.stmts {
-            match &stmt.op {
-                Op::Call { function, .. } => found.push(function.0),
-                Op::Add { acc, .. } => found.extend(acc.ty.shape().and_then(|s| module.shape(s).merge).map(|f| f.0)),
-                _ => {}
-            }
-            stmt.op.blocks().iter().for_each(|(b, _)| callees(b, module, found));
-        }
-    })
+    walk::for_each_stmt(block, &mut |stmt| match &stmt.op {
+        Op::Call { function, .. } => found.push(function.0),
+        Op::Add { acc, .. } => found.extend(acc.ty.shape().and_then(|s| module.shape(s).merge).map(|f| f.0)),
+        _ => {}
+    });
 }
 
 /// For each function whether it can come to call itself.
@@ -89,7 +84,7 @@ pub fn can_fail(module: &Module, id: FunctionId) -> bool {
                 let stops =
                     matches!(stmt.op, Op::Push { .. } | Op::Check { .. } | Op::Call { .. } | Op::For(_) | Op::While(_))
                         || matches!(&stmt.op, Op::Add { acc, .. } if acc.ty.shape().is_some());
-                arrays || stops || stmt.op.blocks().iter().any(|(b, _)| block_can_fail(b))
+                arrays || stops || stmt.op.blocks().any(|b| block_can_fail(b))
             })
         })
     }

@@ -33,7 +33,7 @@ pub fn is_bounded(l: &For) -> bool {
                 finds |= index.iter().any(|a| places.contains(a));
             }
             Op::Call { .. } => return false,
-            op if !op.blocks().is_empty() => return false,
+            op if op.has_blocks() => return false,
             _ => {}
         }
     }

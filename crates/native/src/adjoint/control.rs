@@ -35,7 +35,7 @@ impl Sweep<'_> {
             Op::For(l) if wanted && extremes::are_all(l) => self.forward_extremes(stmt, l),
             Op::For(whole) => {
                 let mut stmt = self.without_settled(stmt);
-                stmt.op.blocks_mut().into_iter().for_each(|body| self.read_kept(body));
+                stmt.op.blocks_mut().for_each(|body| self.read_kept(body));
                 let mut record = Record::Plain;
                 let mut keeping = Vec::new();
                 if let (Op::For(l), true) = (&mut stmt.op, wanted) {
@@ -116,7 +116,7 @@ impl Sweep<'_> {
             }
         }
         fn runs_loops(s: &Sweep<'_>, op: &Op) -> bool {
-            let mut inner = op.blocks().into_iter().flat_map(|(block, _)| &block.stmts);
+            let mut inner = op.blocks().flat_map(|block| &block.stmts);
             inner.any(|stmt| {
                 (has_state(&stmt.op) && s.may_have_adjoint(stmt))
                     || gradus_core::traverse::with_stack(|| runs_loops(s, &stmt.op))
@@ -312,8 +312,7 @@ impl Sweep<'_> {
 
 /// The accumulators that nested blocks add to and that come from outside.
 pub(super) fn outer_accumulators(op: &Op) -> Vec<Var> {
-    let blocks = op.blocks();
-    let nested = blocks.iter().flat_map(|(block, _)| free_vars(block)).filter(|v| v.ty.accumulator);
+    let nested = op.blocks().flat_map(free_vars).filter(|v| v.ty.accumulator);
     let mut found: Vec<Var> = nested.collect();
     match op {
         Op::Add { acc, .. } => found.push(*acc),
@@ -335,7 +334,7 @@ impl Again<'_> {
             let mut b = Builder::new();
             for mut stmt in std::mem::take(&mut block.stmts) {
                 b.span = stmt.span;
-                stmt.op.blocks_mut().into_iter().for_each(|inner| self.block(inner));
+                stmt.op.blocks_mut().for_each(|inner| self.block(inner));
                 match stmt.op {
                     Op::Add { acc, .. } if self.settled.contains(&acc) => {}
                     Op::Call { function, args } => self.call(&mut b, function, &args, stmt.binds),

@@ -26,7 +26,7 @@ fn is_pure(block: &Block, opened: &mut Vec<Var>) -> bool {
             Op::Call { .. } | Op::Plug { .. } | Op::Push { .. } | Op::Pop { .. } | Op::Product(_) => false,
             op => {
                 let boxes = stmt.binds.iter().any(|v| v.ty.shape().is_some());
-                !boxes && op.blocks().iter().all(|(inner, _)| is_pure(inner, opened))
+                !boxes && op.blocks().all(|inner| is_pure(inner, opened))
             }
         })
     })

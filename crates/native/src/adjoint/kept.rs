@@ -131,8 +131,7 @@ impl Sweep<'_> {
             stmt.op.for_each_operand(&mut |a| operands.extend(a.var().filter(|v| made.contains(v))));
             stmt.op
                 .blocks()
-                .iter()
-                .for_each(|(inner, _)| operands.extend(free_vars(inner).into_iter().filter(|v| made.contains(v))));
+                .for_each(|inner| operands.extend(free_vars(inner).into_iter().filter(|v| made.contains(v))));
             let is_one_of_them =
                 matches!((&stmt.op, &stmt.binds[..]), (Op::Scalar { .. }, [y]) if !self.is_active((*y).into()));
             match is_one_of_them {
@@ -167,7 +166,7 @@ impl Sweep<'_> {
     fn arrays_that_matter(&self, block: &Block, matter: &mut FxHashSet<Var>, keep: &mut Vec<Var>) {
         let numbers = self.values_that_matter(block);
         for stmt in block.stmts.iter().rev() {
-            for (inner, _) in stmt.op.blocks() {
+            for inner in stmt.op.blocks() {
                 with_stack(|| self.arrays_that_matter(inner, matter, &mut Vec::new()));
             }
             let is_wanted = |v: &Var| matter.contains(v) || (numbers.contains(v) && matches!(stmt.op, Op::Get { .. }));
@@ -178,7 +177,7 @@ impl Sweep<'_> {
                 (Op::For(l), [array]) if is_of_sums(l, *array) && self.is_active((*array).into()) => keep.push(*array),
                 _ => {
                     stmt.op.for_each_operand(&mut |a| matter.extend(a.var().filter(|v| v.ty.is_array())));
-                    let inner = stmt.op.blocks().into_iter().flat_map(|(inner, _)| free_vars(inner));
+                    let inner = stmt.op.blocks().flat_map(|inner| free_vars(inner));
                     matter.extend(inner.filter(|v| v.ty.is_array()));
                 }
             }
@@ -291,7 +290,7 @@ impl Sweep<'_> {
             if matters {
                 stmt.op.for_each_operand(&mut |a| found.extend(a.var()));
             }
-            for (inner, _) in stmt.op.blocks() {
+            for inner in stmt.op.blocks() {
                 found.extend(free_vars(inner).into_iter().filter(|v| v.ty == Type::REAL));
             }
         }
@@ -436,7 +435,7 @@ fn add_where_made(block: &mut Block, value: Var, cond: Atom, acc: Var, index: &[
             return;
         }
         for stmt in &mut block.stmts {
-            stmt.op.blocks_mut().into_iter().for_each(|inner| add_where_made(inner, value, cond, acc, index));
+            stmt.op.blocks_mut().for_each(|inner| add_where_made(inner, value, cond, acc, index));
         }
     })
 }

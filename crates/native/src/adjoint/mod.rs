@@ -295,10 +295,8 @@ impl<'a> Sweep<'a> {
         for stmt in stmts {
             copy.push(renaming.stmt(stmt));
             bound.extend(stmt.binds.iter().copied());
-            for (inner, params) in stmt.op.blocks() {
-                bound.extend(params);
-                walk::for_each_binder(inner, &mut |v| bound.push(v));
-            }
+            bound.extend(stmt.op.params());
+            stmt.op.blocks().for_each(|inner| walk::for_each_binder(inner, &mut |v| bound.push(v)));
         }
         self.know_as(&bound, renaming);
         let tracing = std::mem::replace(&mut self.tracing, false);

@@ -98,9 +98,10 @@ fn looks_into(stmt: &Stmt, array: Var) -> bool {
             stmt.op.for_each_operand(&mut |a| found |= a == array.into());
         }
         found
-            || stmt.op.blocks().iter().any(|(inner, _)| {
-                inner.results.contains(&array.into()) || inner.stmts.iter().any(|s| looks_into(s, array))
-            })
+            || stmt
+                .op
+                .blocks()
+                .any(|inner| inner.results.contains(&array.into()) || inner.stmts.iter().any(|s| looks_into(s, array)))
     })
 }
 
@@ -117,7 +118,7 @@ fn rename_versions(block: &mut Block, names: &FxHashMap<Var, Var>, any: Var) {
                 Op::Dim { array, .. } if names.contains_key(array) => *array = any,
                 op => op.for_each_operand_mut(&mut { renamed }),
             }
-            stmt.op.blocks_mut().into_iter().for_each(|inner| rename_versions(inner, names, any));
+            stmt.op.blocks_mut().for_each(|inner| rename_versions(inner, names, any));
         }
         block.results.iter_mut().for_each(renamed);
     })

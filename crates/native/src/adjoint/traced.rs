@@ -61,7 +61,7 @@ pub(super) fn keep_traces(stmts: &mut [Stmt], traces: &FxHashMap<(Var, usize), K
             let binds = stmt.binds.clone();
             let span = stmt.span;
             let skip = usize::from(matches!(stmt.op, Op::While(_)));
-            for (number, block) in stmt.op.blocks_mut().into_iter().enumerate() {
+            for (number, block) in stmt.op.blocks_mut().enumerate() {
                 for (at, bind) in binds.iter().enumerate() {
                     let Some(kept) = traces.get(&(*bind, number)) else { continue };
                     if !matches!(block.results[at + skip], Atom::Nil(_)) {
@@ -97,7 +97,7 @@ impl Sweep<'_> {
                 op => self.has_traced_call(op),
             })
         };
-        self.has_calls && with_stack(|| op.blocks().iter().any(|(block, _)| inside(block)))
+        self.has_calls && with_stack(|| op.blocks().any(|block| inside(block)))
     }
 
     pub(super) fn forward_traced_call(&mut self, function: FunctionId, args: &[Atom], binds: &[Var]) -> Record {
@@ -395,7 +395,7 @@ fn handed_down(function: &Function, id: FunctionId) -> Vec<usize> {
                     Op::Get { array, .. } if stmt.binds.iter().all(|v| !v.ty.is_counted()) => {
                         read.insert(*array);
                     }
-                    op => op.blocks().iter().for_each(|(inner, _)| visit(inner, id, params, down, read)),
+                    op => op.blocks().for_each(|inner| visit(inner, id, params, down, read)),
                 }
             }
         })

@@ -416,12 +416,9 @@ impl Emitter<'_, '_, '_> {
 
 /// The accumulators of one number that some call in a block adds to.
 pub(super) fn shared_sums(block: &Block, found: &mut FxHashSet<Var>) {
-    gradus_core::traverse::with_stack(|| {
-        for stmt in &block.stmts {
-            if let Op::Call { args, .. } = &stmt.op {
-                found.extend(args.iter().filter_map(|a| a.var()).filter(|v| v.ty.accumulator && !v.ty.is_array()));
-            }
-            stmt.op.blocks().iter().for_each(|(b, _)| shared_sums(b, found));
+    walk::for_each_stmt(block, &mut |stmt| {
+        if let Op::Call { args, .. } = &stmt.op {
+            found.extend(args.iter().filter_map(|a| a.var()).filter(|v| v.ty.accumulator && !v.ty.is_array()));
         }
-    })
+    });
 }

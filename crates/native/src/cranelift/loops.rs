@@ -49,7 +49,7 @@ fn runs_in_lanes(l: &For) -> bool {
 /// Whether a block computes elementary functions, for which loops are cut into phases.
 fn has_functions(block: &Block) -> bool {
     with_stack(|| {
-        let inside = |stmt: &Stmt| stmt.op.blocks().iter().any(|(inner, _)| has_functions(inner));
+        let inside = |stmt: &Stmt| stmt.op.blocks().any(|inner| has_functions(inner));
         block.stmts.iter().any(|stmt| is_function(stmt) || inside(stmt))
     })
 }
@@ -369,7 +369,7 @@ impl Emitter<'_, '_, '_> {
     fn is_tight(&self, l: &For) -> bool {
         let simple = |stmt: &Stmt| match &stmt.op {
             Op::Scalar { prim, .. } => math::function_of(*prim).is_none() || *prim == Prim::PowRealInt,
-            op => op.blocks().is_empty() && !matches!(op, Op::Call { .. }),
+            op => !op.has_blocks() && !matches!(op, Op::Call { .. }),
         };
         !matches!(l.count, Atom::Int(n) if n < 16) && l.body.stmts.iter().all(simple)
     }

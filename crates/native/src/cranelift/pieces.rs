@@ -66,9 +66,8 @@ impl Insides {
 
     fn note_lengths(&mut self, block: &Block) {
         for stmt in &block.stmts {
-            let inside = stmt.op.blocks();
-            if !inside.is_empty() {
-                with_stack(|| inside.iter().for_each(|(inner, _)| self.note_lengths(inner)));
+            if stmt.op.has_blocks() {
+                with_stack(|| stmt.op.blocks().for_each(|inner| self.note_lengths(inner)));
                 let length = self.with_inside(stmt);
                 self.lengths.insert(stmt, length);
                 self.long |= length.cut;
@@ -86,7 +85,7 @@ impl Insides {
     /// One statement, and those inside it that are not cut themselves.
     fn with_inside(&self, stmt: &Stmt) -> Length {
         let mut all = Length { stmts: 1, cut: false };
-        for (inner, _) in stmt.op.blocks() {
+        for inner in stmt.op.blocks() {
             let length = self.all(inner);
             let cut = length.is_long(inner);
             // Calls of its pieces remain.
@@ -132,10 +131,10 @@ impl Insides {
 
     fn note_inside(&mut self, stmt: &Stmt, plan: &Plan) -> FxHashSet<Var> {
         let mut inside: FxHashSet<Var> = estimated(stmt, plan).collect();
-        for (inner, params) in stmt.op.blocks() {
+        for inner in stmt.op.blocks() {
             let mut uses = self.note_uses(inner, plan);
-            params.iter().for_each(|param| {
-                uses.remove(param);
+            stmt.op.params().for_each(|param| {
+                uses.remove(&param);
             });
             unite(&mut inside, uses);
         }
@@ -148,7 +147,7 @@ impl Insides {
         // Of loops that are written in another way than they stand, nothing has been noted.
         let mut found = noted.unwrap_or_else(|| {
             let mut own = Insides::default();
-            stmt.op.blocks().iter().for_each(|(inner, _)| own.note_lengths(inner));
+            stmt.op.blocks().for_each(|inner| own.note_lengths(inner));
             sorted(&own.note_inside(stmt, plan))
         });
         stmt.op.for_each_operand(&mut |a| found.extend(a.var()));
@@ -159,7 +158,7 @@ impl Insides {
     fn near(&self, stmt: &Stmt, plan: &Plan, found: &mut Vec<Var>) {
         stmt.op.for_each_operand(&mut |a| found.extend(a.var()));
         found.extend(estimated(stmt, plan));
-        for (inner, _) in stmt.op.blocks() {
+        for inner in stmt.op.blocks() {
             found.extend(inner.results.iter().filter_map(|a| a.var()));
             if !self.is_long(inner) {
                 with_stack(|| inner.stmts.iter().for_each(|stmt| self.near(stmt, plan, found)));

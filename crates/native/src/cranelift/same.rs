@@ -31,9 +31,9 @@ pub(super) struct Shared {
 pub(super) struct Same {
     l: For,
     joins: Vec<Join>,
-    outside: usize,
-    sums: usize,
-    arrays: usize,
+    outside: Vec<Var>,
+    sums: Vec<Var>,
+    arrays: Vec<Var>,
     once: bool,
     /// Of the variables, in the order of their numbers.
     types: Vec<Type>,
@@ -69,9 +69,9 @@ impl Linker<'_> {
         let same = Same {
             l,
             joins: chunked.joins.clone(),
-            outside: chunked.outside.len(),
-            sums: chunked.sums.len(),
-            arrays: arrays.len(),
+            outside: chunked.outside.clone(),
+            sums: chunked.sums.clone(),
+            arrays: arrays.clone(),
             once: chunked.once,
             types: numbering.types,
         };
@@ -101,8 +101,7 @@ fn can_be_shared(block: &Block, length: &mut usize) -> bool {
         *length += block.stmts.len();
         *length < LONG
             && block.stmts.iter().all(|stmt| {
-                !matches!(stmt.op, Op::Call { .. })
-                    && stmt.op.blocks().iter().all(|(inner, _)| can_be_shared(inner, length))
+                !matches!(stmt.op, Op::Call { .. }) && stmt.op.blocks().all(|inner| can_be_shared(inner, length))
             })
     })
 }
@@ -168,7 +167,7 @@ impl Numbering {
                 stmt.span = new;
                 stmt.op.for_each_operand_mut(&mut |a| self.atom(a));
                 stmt.op.for_each_param_mut(&mut |v| *v = self.var(*v));
-                stmt.op.blocks_mut().into_iter().for_each(|inner| self.block(inner));
+                stmt.op.blocks_mut().for_each(|inner| self.block(inner));
                 stmt.binds.iter_mut().for_each(|v| *v = self.var(*v));
             }
             block.results.iter_mut().for_each(|a| self.atom(a));

@@ -164,8 +164,7 @@ fn is_innermost(block: &Block, uses: &mut Vec<Var>) -> bool {
     with_stack(|| {
         block.stmts.iter().all(|stmt| {
             stmt.op.for_each_operand(&mut |a| uses.extend(a.var()));
-            !matches!(stmt.op, Op::For(_) | Op::While(_))
-                && stmt.op.blocks().iter().all(|(inner, _)| is_innermost(inner, uses))
+            !matches!(stmt.op, Op::For(_) | Op::While(_)) && stmt.op.blocks().all(|inner| is_innermost(inner, uses))
         })
     })
 }

@@ -269,6 +269,13 @@ impl Builder {
         }
     }
 
+    /// Fails unless two arrays have the same length along an axis.
+    pub fn check_same_length(&mut self, one: Var, other: Var, axis: u8, failure: Failure) {
+        let lengths = [one, other].map(|array| self.dim(array, axis));
+        let same = self.scalar(Prim::Equal, &lengths);
+        self.check(same, failure);
+    }
+
     pub fn open(&mut self, name: Name, init: Atom) -> Var {
         let acc = Var::fresh(name, init.ty().accumulator());
         self.bind(vec![acc], Op::Open { init });

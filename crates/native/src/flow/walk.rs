@@ -126,48 +126,39 @@ impl Op {
         }
     }
 
-    /// The nested blocks, each with the variables that the operation binds in it.
-    pub fn blocks(&self) -> Vec<(&Block, Vec<Var>)> {
-        match self {
-            Op::If { then, otherwise, .. } => vec![(then, Vec::new()), (otherwise, Vec::new())],
-            Op::For(l) => {
-                let params = std::iter::once(l.index).chain(l.carried.iter().map(|(v, _)| *v)).collect();
-                vec![(&l.body, params)]
-            }
-            Op::While(l) => vec![(&l.body, l.carried.iter().map(|(v, _)| *v).collect())],
-            Op::Scalar { .. }
-            | Op::Copy { .. }
-            | Op::Stop { .. }
-            | Op::Select { .. }
-            | Op::Dim { .. }
-            | Op::Get { .. }
-            | Op::Set { .. }
-            | Op::Fill { .. }
-            | Op::Literal { .. }
-            | Op::Cell { .. }
-            | Op::Tag { .. }
-            | Op::Unpack { .. }
-            | Op::Hole { .. }
-            | Op::Plug { .. }
-            | Op::Push { .. }
-            | Op::Pop { .. }
-            | Op::Digits { .. }
-            | Op::Check { .. }
-            | Op::Call { .. }
-            | Op::Open { .. }
-            | Op::Add { .. }
-            | Op::Product(_)
-            | Op::Freeze { .. } => Vec::new(),
-        }
+    /// The variables that the operation binds for its nested blocks.
+    pub fn params(&self) -> impl Iterator<Item = Var> + '_ {
+        let (index, carried) = match self {
+            Op::For(l) => (Some(l.index), &l.carried[..]),
+            Op::While(l) => (None, &l.carried[..]),
+            _ => (None, &[][..]),
+        };
+        index.into_iter().chain(carried.iter().map(|(v, _)| *v))
     }
 
-    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
-        match self {
-            Op::If { then, otherwise, .. } => vec![then, otherwise],
-            Op::For(l) => vec![&mut l.body],
-            Op::While(l) => vec![&mut l.body],
-            _ => Vec::new(),
-        }
+    /// The nested blocks: both sides of a branch, the body of a loop.
+    pub fn blocks(&self) -> impl DoubleEndedIterator<Item = &Block> {
+        let blocks = match self {
+            Op::If { then, otherwise, .. } => [Some(then), Some(otherwise)],
+            Op::For(l) => [Some(&l.body), None],
+            Op::While(l) => [Some(&l.body), None],
+            _ => [None, None],
+        };
+        blocks.into_iter().flatten()
+    }
+
+    pub fn blocks_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Block> {
+        let blocks = match self {
+            Op::If { then, otherwise, .. } => [Some(then), Some(otherwise)],
+            Op::For(l) => [Some(&mut l.body), None],
+            Op::While(l) => [Some(&mut l.body), None],
+            _ => [None, None],
+        };
+        blocks.into_iter().flatten()
+    }
+
+    pub fn has_blocks(&self) -> bool {
+        matches!(self, Op::If { .. } | Op::For(_) | Op::While(_))
     }
 }
 
@@ -187,8 +178,18 @@ impl Stmt {
             }
         };
         self.op.for_each_operand(&mut look);
-        self.op.blocks().iter().for_each(|(inner, _)| for_each_operand(inner, &mut look));
+        self.op.blocks().for_each(|inner| for_each_operand(inner, &mut look));
     }
+}
+
+/// Calls `f` on every statement of a block, at any depth, before those inside it.
+pub fn for_each_stmt<'a>(block: &'a Block, f: &mut dyn FnMut(&'a Stmt)) {
+    with_stack(|| {
+        for stmt in &block.stmts {
+            f(stmt);
+            stmt.op.blocks().for_each(|inner| for_each_stmt(inner, f));
+        }
+    })
 }
 
 /// Calls `f` on every operand in a block, at any depth.
@@ -196,7 +197,7 @@ pub fn for_each_operand(block: &Block, f: &mut dyn FnMut(Atom)) {
     with_stack(|| {
         for stmt in &block.stmts {
             stmt.op.for_each_operand(f);
-            for (inner, _) in stmt.op.blocks() {
+            for inner in stmt.op.blocks() {
                 for_each_operand(inner, f);
             }
         }
@@ -209,10 +210,8 @@ pub fn for_each_binder(block: &Block, f: &mut dyn FnMut(Var)) {
     with_stack(|| {
         for stmt in &block.stmts {
             stmt.binds.iter().for_each(|v| f(*v));
-            for (inner, params) in stmt.op.blocks() {
-                params.into_iter().for_each(&mut *f);
-                for_each_binder(inner, f);
-            }
+            stmt.op.params().for_each(&mut *f);
+            stmt.op.blocks().for_each(|inner| for_each_binder(inner, f));
         }
     })
 }
@@ -222,21 +221,18 @@ pub fn has_calls(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().any(|stmt| match &stmt.op {
             Op::Call { .. } => true,
-            op => op.blocks().iter().any(|(inner, _)| has_calls(inner)),
+            op => op.blocks().any(|inner| has_calls(inner)),
         })
     })
 }
 
 /// The functions that a block calls, at any depth.
 pub fn callees(block: &Block, found: &mut Vec<FunctionId>) {
-    with_stack(|| {
-        for stmt in &block.stmts {
-            if let Op::Call { function, .. } = &stmt.op {
-                found.push(*function);
-            }
-            stmt.op.blocks().iter().for_each(|(b, _)| callees(b, found));
+    for_each_stmt(block, &mut |stmt| {
+        if let Op::Call { function, .. } = &stmt.op {
+            found.push(*function);
         }
-    })
+    });
 }
 
 /// The variables that a block uses and does not bind, in order of first use.
@@ -263,7 +259,7 @@ pub fn mentions(block: &Block, var: Var) -> bool {
             || block.stmts.iter().any(|stmt| {
                 let mut found = false;
                 stmt.op.for_each_operand(&mut |a| found |= a == Atom::Var(var));
-                found || stmt.op.blocks().iter().any(|(inner, _)| mentions(inner, var))
+                found || stmt.op.blocks().any(|inner| mentions(inner, var))
             })
     })
 }
@@ -413,7 +409,7 @@ pub fn lengths(block: &Block) -> FxHashSet<Var> {
     fn find(block: &Block, found: &mut FxHashSet<Var>) {
         with_stack(|| {
             for stmt in &block.stmts {
-                stmt.op.blocks().iter().for_each(|(inner, _)| find(inner, found));
+                stmt.op.blocks().for_each(|inner| find(inner, found));
                 let is_length =
                     |atom: &Atom| matches!(atom, Atom::Int(0..)) || atom.var().is_some_and(|v| found.contains(&v));
                 let is_either = |one: &Atom, other: &Atom| is_length(one) && is_length(other);
@@ -449,7 +445,7 @@ pub fn clamped(block: &Block) -> FxHashMap<Var, Atom> {
                     {
                         found.insert(*length, *otherwise);
                     }
-                    (op, _) => op.blocks().iter().for_each(|(inner, _)| find(inner, negative, found)),
+                    (op, _) => op.blocks().for_each(|inner| find(inner, negative, found)),
                 }
             }
         })

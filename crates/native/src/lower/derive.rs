@@ -6,7 +6,7 @@ use super::{Lowered, Lowering};
 use crate::flow::{Atom, Block, Builder, Failure, FunctionId, Op, ShapeId, Type as Leaf, Var};
 use crate::refusal::Reason;
 use crate::{adjoint, tangent};
-use gradus_core::{DeriveOp, Prim, Type};
+use gradus_core::{DeriveOp, Type};
 use gradus_source::Span;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -213,10 +213,9 @@ impl Lowering<'_> {
 /// The seed as an adjoint, after checking that it has the shape of the value.
 fn shaped(b: &mut Builder, seed: Atom, value: Atom, projections: &FxHashMap<ShapeId, (FunctionId, ShapeId)>) -> Atom {
     if let Some((project, linear)) = seed.ty().shape().and_then(|s| projections.get(&s)) {
-        if let Atom::Var(array) = seed.var().filter(|v| v.ty.is_array()).map_or(Atom::Int(0), Atom::Var) {
-            let (n, m) = (b.dim(array, 0), value.var().map_or(Atom::Int(0), |v| b.dim(v, 0)));
-            let same = b.scalar(Prim::Equal, &[n, m]);
-            b.check(same, Failure::Shape);
+        if let Some((array, other)) = seed.var().filter(|v| v.ty.is_array()).zip(value.var()) {
+            b.check_same_length(array, other, 0, Failure::Shape);
+            let n = b.dim(array, 0);
             let i = Var::fresh("i", Leaf::INT);
             b.push();
             let (s, v) = (b.get(seed, vec![i.into()]), b.get(value, vec![i.into()]));
@@ -229,11 +228,7 @@ fn shaped(b: &mut Builder, seed: Atom, value: Atom, projections: &FxHashMap<Shap
         return linear.into();
     }
     if let (Atom::Var(s), Atom::Var(v)) = (seed, value) {
-        for axis in 0..v.ty.rank {
-            let (n, m) = (b.dim(s, axis), b.dim(v, axis));
-            let same = b.scalar(Prim::Equal, &[n, m]);
-            b.check(same, Failure::Shape);
-        }
+        (0..v.ty.rank).for_each(|axis| b.check_same_length(s, v, axis, Failure::Shape));
     }
     seed
 }

@@ -356,7 +356,7 @@ fn pass_captured(block: &mut Block, captured: &FxHashMap<FunctionId, Vec<Var>>) 
             if let Op::Call { function, args } = &mut stmt.op {
                 args.extend(captured.get(function).into_iter().flatten().map(|v| Atom::Var(*v)));
             }
-            stmt.op.blocks_mut().into_iter().for_each(|b| pass_captured(b, captured));
+            stmt.op.blocks_mut().for_each(|b| pass_captured(b, captured));
         }
     })
 }

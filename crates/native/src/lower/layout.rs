@@ -2,7 +2,7 @@
 
 use super::value::{Part, Value, View};
 use super::{Lowered, Lowering};
-use crate::flow::{Atom, Failure, Scalar, Type as Leaf, Var};
+use crate::flow::{Atom, Failure, Scalar, Type as Leaf};
 use crate::refusal::Reason;
 use gradus_core::traverse::with_stack;
 use gradus_core::{Type, TypeBody, TypeName};
@@ -422,14 +422,8 @@ impl Lowering<'_> {
     /// Fails unless two operands have the same shape.
     pub(super) fn check_same_shape(&mut self, a: Atom, b: Atom, failure: Failure) {
         if let (Atom::Var(a), Atom::Var(b)) = (a, b) {
-            (0..a.ty.rank).for_each(|axis| self.check_same_length(a, b, axis, failure));
+            (0..a.ty.rank).for_each(|axis| self.b.check_same_length(a, b, axis, failure));
         }
-    }
-
-    fn check_same_length(&mut self, a: Var, b: Var, axis: u8, failure: Failure) {
-        let (n, m) = (self.b.dim(a, axis), self.b.dim(b, axis));
-        let same = self.b.scalar(gradus_core::Prim::Equal, &[n, m]);
-        self.b.check(same, failure);
     }
 
     /// An array of tuples comes as one array for each of their parts: fails unless these have the same length, which simplification learns.
@@ -443,7 +437,7 @@ impl Lowering<'_> {
 
     fn check_lengths_along(&mut self, part: &Part, axis: u8) {
         if let [first, others @ ..] = &views(part)[..] {
-            others.iter().for_each(|other| self.check_same_length(first.array, other.array, axis, Failure::Shape));
+            others.iter().for_each(|other| self.b.check_same_length(first.array, other.array, axis, Failure::Shape));
         }
         self.check_lengths_inside(part, axis);
     }

@@ -137,7 +137,7 @@ fn note_uses(stmt: &Stmt, place: &Where, all: &mut FxHashMap<Var, Uses>) {
     });
     let in_loop = place.in_loop || matches!(stmt.op, Op::For(_) | Op::While(_));
     let inside = Where { at: place.at, nested: true, in_loop };
-    for (inner, _) in stmt.op.blocks() {
+    for inner in stmt.op.blocks() {
         with_stack(|| inner.stmts.iter().for_each(|stmt| note_uses(stmt, &inside, all)));
     }
 }
@@ -146,12 +146,11 @@ fn note_uses(stmt: &Stmt, place: &Where, all: &mut FxHashMap<Var, Uses>) {
 fn one_addition<'a>(stmts: impl IntoIterator<Item = &'a Stmt>, acc: Var) -> bool {
     let mut found = 0;
     for stmt in stmts {
-        let inner = stmt.op.blocks();
         match &stmt.op {
             Op::Add { acc: to, .. } if *to == acc => found += 1,
-            _ if inner.iter().any(|(block, _)| walk::mentions(block, acc)) => {
+            op if op.blocks().any(|block| walk::mentions(block, acc)) => {
                 found += 1;
-                if !inner.iter().all(|(block, _)| with_stack(|| one_addition(&block.stmts, acc))) {
+                if !op.blocks().all(|block| with_stack(|| one_addition(&block.stmts, acc))) {
                     return false;
                 }
             }

@@ -146,7 +146,7 @@ impl Split<'_> {
                 again.push(stmt);
             }
         }
-        for stmt in again.into_iter().rev().filter(|stmt| stmt.op.blocks().is_empty()) {
+        for stmt in again.into_iter().rev().filter(|stmt| !stmt.op.has_blocks()) {
             if wanted.contains(&stmt.binds[0]) {
                 stmt.op.for_each_operand(&mut |a| wanted.extend(a.var()));
                 self.again.push(stmt.clone());
@@ -226,7 +226,7 @@ fn read_collected(block: &mut Block, collected: &[(Var, Var)], row: Var) {
                     index.insert(0, row.into());
                 }
             }
-            stmt.op.blocks_mut().into_iter().for_each(|inner| read_collected(inner, collected, row));
+            stmt.op.blocks_mut().for_each(|inner| read_collected(inner, collected, row));
         }
     })
 }
@@ -235,6 +235,6 @@ fn read_collected(block: &mut Block, collected: &[(Var, Var)], row: Var) {
 fn reads_row(stmt: &Stmt, index: Var, inside: &FxHashSet<Var>) -> bool {
     with_stack(|| match &stmt.op {
         Op::Get { array, index: at } => array.ty.rank > 1 && at[0] == index.into() && !inside.contains(array),
-        op => op.blocks().iter().any(|(inner, _)| inner.stmts.iter().any(|stmt| reads_row(stmt, index, inside))),
+        op => op.blocks().any(|inner| inner.stmts.iter().any(|stmt| reads_row(stmt, index, inside))),
     })
 }

@@ -113,7 +113,7 @@ impl Nest {
             op => {
                 let mut other = false;
                 op.for_each_operand(&mut |a| other |= self.is_version(a));
-                for (inner, _) in op.blocks() {
+                for inner in op.blocks() {
                     walk::for_each_operand(inner, &mut |a| other |= self.is_version(a));
                 }
                 if other {
@@ -210,7 +210,7 @@ fn read_from(block: &mut Block, versions: &FxHashSet<Var>, before: Var) {
                     *array = before;
                 }
             }
-            stmt.op.blocks_mut().into_iter().for_each(|inner| read_from(inner, versions, before));
+            stmt.op.blocks_mut().for_each(|inner| read_from(inner, versions, before));
         }
     })
 }

@@ -76,7 +76,7 @@ fn accumulators(block: &Block) -> Vec<(Var, Vec<usize>)> {
             }
         };
         stmt.op.for_each_operand(&mut note);
-        stmt.op.blocks().iter().for_each(|(inner, _)| for_each_operand(inner, &mut note));
+        stmt.op.blocks().for_each(|inner| for_each_operand(inner, &mut note));
     }
     found
 }
@@ -128,10 +128,10 @@ fn only_reads(stmt: &Stmt, array: Var) -> bool {
             Op::Get { .. } | Op::Dim { .. } => {}
             op => op.for_each_operand(&mut |a| only &= a != array.into()),
         }
-        let inside = |(inner, _): &(&Block, _)| {
+        let inside = |inner: &Block| {
             !inner.results.contains(&array.into()) && inner.stmts.iter().all(|stmt| only_reads(stmt, array))
         };
-        only && stmt.op.blocks().iter().all(inside)
+        only && stmt.op.blocks().all(inside)
     })
 }
 

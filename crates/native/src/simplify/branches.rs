@@ -16,7 +16,7 @@ const NEAR: usize = 64;
 pub fn run(block: &mut Block) {
     with_stack(|| {
         for stmt in &mut block.stmts {
-            stmt.op.blocks_mut().into_iter().for_each(run);
+            stmt.op.blocks_mut().for_each(run);
         }
         let mut pairs = Pairs { next: next_on_same(block), uses: None, looks: None };
         for at in 0..block.stmts.len() {
@@ -88,7 +88,7 @@ fn next_on_same(block: &Block) -> Vec<Option<usize>> {
 fn looks_at_sums(block: &Block) -> FxHashMap<Var, Vec<usize>> {
     let mut found: FxHashMap<Var, Vec<usize>> = FxHashMap::default();
     for (at, stmt) in block.stmts.iter().enumerate() {
-        if !matches!(stmt.op, Op::Add { .. }) && stmt.op.blocks().is_empty() {
+        if !matches!(stmt.op, Op::Add { .. }) && !stmt.op.has_blocks() {
             stmt.op.for_each_operand(&mut |a| {
                 if let Some(acc) = a.var().filter(|v| v.ty.accumulator) {
                     found.entry(acc).or_default().push(at);
@@ -120,7 +120,7 @@ impl Pairs {
             return None;
         }
         let all = self.uses.get_or_insert_with(|| count_uses(block));
-        let there: Vec<_> = block.stmts[later].op.blocks().iter().map(|(side, _)| count_uses(side)).collect();
+        let there: Vec<_> = block.stmts[later].op.blocks().map(|side| count_uses(side)).collect();
         let only_there =
             |v: &Var| all.get(v).copied().unwrap_or(0) == there.iter().filter_map(|uses| uses.get(v)).sum::<usize>();
         binds.iter().all(only_there).then_some(later)
@@ -130,7 +130,7 @@ impl Pairs {
 /// Puts the first branch into the second.
 fn join(block: &mut Block, at: usize, later: usize) {
     let first = std::mem::take(&mut block.stmts[at].binds);
-    let sides = block.stmts[at].op.blocks_mut().into_iter().map(std::mem::take).collect::<Vec<_>>();
+    let sides = block.stmts[at].op.blocks_mut().map(std::mem::take).collect::<Vec<_>>();
     for (before, after) in sides.into_iter().zip(block.stmts[later].op.blocks_mut()) {
         let map = first.iter().copied().zip(before.results).collect();
         let mut renamed = Renaming { map }.block(after);

@@ -67,7 +67,7 @@ pub(super) fn instead_of_start(block: &mut Block, array: Var, length: Atom) -> b
 fn start_later(block: &mut Block, find: FindAdditions<'_>) {
     with_stack(|| {
         for stmt in &mut block.stmts {
-            stmt.op.blocks_mut().into_iter().for_each(|inner| start_later(inner, find));
+            stmt.op.blocks_mut().for_each(|inner| start_later(inner, find));
         }
         let mentions = mentions(block);
         if mentions.is_empty() {
@@ -106,7 +106,7 @@ pub(super) fn mentions(block: &Block) -> Mentions {
         };
         stmt.op.for_each_operand(&mut note);
         if !is_empty {
-            stmt.op.blocks().iter().for_each(|(inner, _)| for_each_operand(inner, &mut note));
+            stmt.op.blocks().for_each(|inner| for_each_operand(inner, &mut note));
         }
         let is_zeros = matches!(&stmt.op, Op::Fill { value, .. } if value.is_real(0.0));
         if is_zeros || matches!(stmt.op, Op::Open { .. }) {

@@ -36,7 +36,7 @@ impl Columns {
     fn find(&mut self, block: &Block) {
         with_stack(|| {
             for stmt in &block.stmts {
-                stmt.op.blocks().iter().for_each(|(inner, _)| self.find(inner));
+                stmt.op.blocks().for_each(|inner| self.find(inner));
                 let Op::For(l) = &stmt.op else { continue };
                 for (matrix, row) in stmt.binds.iter().zip(&l.body.results).skip(l.carried.len()) {
                     if let Some(items) = items(&l.body, *row) {
@@ -52,7 +52,7 @@ impl Columns {
     fn leave_others(&mut self, block: &Block) {
         with_stack(|| {
             for stmt in &block.stmts {
-                stmt.op.blocks().iter().for_each(|(inner, _)| self.leave_others(inner));
+                stmt.op.blocks().for_each(|inner| self.leave_others(inner));
                 match &stmt.op {
                     Op::Dim { .. } => {}
                     Op::Get { array, index } if self.column(*array, index).is_some() => {}
@@ -80,7 +80,7 @@ impl Columns {
         with_stack(|| {
             let mut out = Vec::with_capacity(block.stmts.len());
             for mut stmt in std::mem::take(&mut block.stmts) {
-                stmt.op.blocks_mut().into_iter().for_each(|inner| self.block(inner));
+                stmt.op.blocks_mut().for_each(|inner| self.block(inner));
                 match &mut stmt.op {
                     Op::For(l) => self.collect(l, &mut stmt.binds),
                     Op::Get { array, index } => {

@@ -40,7 +40,7 @@ fn without_copies(block: &mut Block, copies: &mut Copies, made: &FxHashSet<Var>)
                     out.extend([stmt, copy]);
                 }
                 _ => {
-                    stmt.op.blocks_mut().into_iter().for_each(|inner| without_copies(inner, copies, made));
+                    stmt.op.blocks_mut().for_each(|inner| without_copies(inner, copies, made));
                     out.push(stmt);
                 }
             }

@@ -29,14 +29,11 @@ struct Dead<'a> {
 }
 
 fn accumulators_in_calls(block: &Block, found: &mut FxHashSet<Var>) {
-    with_stack(|| {
-        for stmt in &block.stmts {
-            if let Op::Call { args, .. } = &stmt.op {
-                found.extend(args.iter().filter_map(|a| a.var()).filter(|v| v.ty.accumulator));
-            }
-            stmt.op.blocks().iter().for_each(|(inner, _)| accumulators_in_calls(inner, found));
+    walk::for_each_stmt(block, &mut |stmt| {
+        if let Op::Call { args, .. } = &stmt.op {
+            found.extend(args.iter().filter_map(|a| a.var()).filter(|v| v.ty.accumulator));
         }
-    })
+    });
 }
 
 /// The variables that are needed from some place on.
@@ -135,10 +132,9 @@ impl Dead<'_> {
                 let adds = args.iter().filter_map(|a| a.var()).any(|v| v.ty.accumulator && wanted(&v));
                 adds || (checks && self.is_failing(*function))
             }
-            Op::If { .. } | Op::For(_) | Op::While(_) => op
-                .blocks()
-                .iter()
-                .any(|(block, _)| block.stmts.iter().any(|s| with_stack(|| self.has_effect(&s.op, live, checks)))),
+            Op::If { .. } | Op::For(_) | Op::While(_) => {
+                op.blocks().any(|block| block.stmts.iter().any(|s| with_stack(|| self.has_effect(&s.op, live, checks))))
+            }
             Op::Scalar { .. }
             | Op::Copy { .. }
             | Op::Stop { .. }
@@ -171,7 +167,7 @@ impl Dead<'_> {
             block.stmts.iter().any(|stmt| match &stmt.op {
                 Op::Check { .. } => true,
                 Op::Call { function, .. } => dead.can_fail(*function, seen),
-                op => op.blocks().iter().any(|(b, _)| with_stack(|| block_can_fail(dead, b, seen))),
+                op => op.blocks().any(|b| with_stack(|| block_can_fail(dead, b, seen))),
             })
         }
         seen.insert(function) && block_can_fail(self, &self.module.function(function).body, seen)

@@ -59,7 +59,7 @@ fn is_simple(block: &Block, size: &mut usize) -> bool {
     *size += block.stmts.len();
     let inner = |stmt: &Stmt, size: &mut usize| match &stmt.op {
         Op::If { then, otherwise, .. } => [then, otherwise].iter().all(|side| is_simple(side, size)),
-        op => op.blocks().is_empty(),
+        op => !op.has_blocks(),
     };
     *size <= SIMPLE && with_stack(|| block.stmts.iter().all(|stmt| inner(stmt, size)))
 }

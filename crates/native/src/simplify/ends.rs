@@ -25,7 +25,7 @@ struct Known {
 }
 
 fn has_whiles(block: &Block) -> bool {
-    let inside = |op: &Op| op.blocks().iter().any(|(inner, _)| with_stack(|| has_whiles(inner)));
+    let inside = |op: &Op| op.blocks().any(|inner| with_stack(|| has_whiles(inner)));
     block.stmts.iter().any(|stmt| matches!(stmt.op, Op::While(_)) || inside(&stmt.op))
 }
 
@@ -33,7 +33,7 @@ fn take_apart(block: &mut Block, known: &Known) {
     with_stack(|| {
         let mut out = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().into_iter().for_each(|inner| take_apart(inner, known));
+            stmt.op.blocks_mut().for_each(|inner| take_apart(inner, known));
             let parts = match &stmt.op {
                 Op::While(l) => match Ending::of(l, &stmt.binds) {
                     Some(ending) => ending.apart(&stmt, &known.lengths),
@@ -280,7 +280,7 @@ fn stops_alike(l: &While, stmt: &Stmt, uses: &FxHashMap<Var, usize>) -> Option<V
     let (stops, goes): (Vec<_>, Vec<_>) = leaves.iter().partition(|leaf| leaf.given[0] != on);
     let stopped = stops.first()?.given[1..].to_vec();
     let mut inside = FxHashSet::default();
-    tree.stmts[at].op.blocks().iter().for_each(|(side, _)| {
+    tree.stmts[at].op.blocks().for_each(|side| {
         walk::for_each_binder(side, &mut |v| {
             inside.insert(v);
         })

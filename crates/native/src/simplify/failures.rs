@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) fn can_fail(stmt: &Stmt) -> bool {
     with_stack(|| match &stmt.op {
         Op::Check { .. } | Op::Call { .. } | Op::While(_) => true,
-        op => op.blocks().iter().any(|(inner, _)| inner.stmts.iter().any(can_fail)),
+        op => op.blocks().any(|inner| inner.stmts.iter().any(can_fail)),
     })
 }
 

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 pub fn run(block: &mut Block) {
     with_stack(|| {
         for stmt in &mut block.stmts {
-            stmt.op.blocks_mut().into_iter().for_each(run);
+            stmt.op.blocks_mut().for_each(run);
         }
         let mut users = Users::of(block);
         // From the last producer to the first, so that chains of maps become one loop.
@@ -45,7 +45,7 @@ impl Users {
         }
         for (at, stmt) in block.stmts.iter().enumerate() {
             stmt.op.for_each_operand(&mut |a| note(at, a));
-            for (inner, _) in stmt.op.blocks() {
+            for inner in stmt.op.blocks() {
                 for_each_operand(inner, &mut |a| note(at, a));
             }
         }
@@ -84,7 +84,7 @@ fn reads(block: &Block, arrays: &[Var], index: Var) -> usize {
     with_stack(|| {
         let own = |stmt: &Stmt| match &stmt.op {
             Op::Get { array, index: i } => usize::from(arrays.contains(array) && i.first() == Some(&Atom::Var(index))),
-            op => op.blocks().iter().map(|(b, _)| reads(b, arrays, index)).sum(),
+            op => op.blocks().map(|b| reads(b, arrays, index)).sum(),
         };
         block.stmts.iter().map(own).sum()
     })
@@ -107,10 +107,7 @@ fn fuse(block: &mut Block, at: usize, consumer: usize) {
 }
 
 pub(super) fn can_fail(block: &Block) -> bool {
-    block
-        .stmts
-        .iter()
-        .any(|s| matches!(s.op, Op::Check { .. } | Op::Call { .. }) || s.op.blocks().iter().any(|(b, _)| can_fail(b)))
+    block.stmts.iter().any(|s| matches!(s.op, Op::Check { .. } | Op::Call { .. }) || s.op.blocks().any(|b| can_fail(b)))
 }
 
 /// A statement without effect, which the next cleaning takes out.

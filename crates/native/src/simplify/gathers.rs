@@ -237,7 +237,7 @@ pub(super) fn only_additions(block: &mut Block, instead: &mut dyn FnMut(Var, &[A
                 None => false,
             },
             op => {
-                op.blocks_mut().into_iter().for_each(|inner| only_additions(inner, instead));
+                op.blocks_mut().for_each(|inner| only_additions(inner, instead));
                 true
             }
         });
@@ -348,7 +348,7 @@ pub(super) fn without_additions(block: &mut Block, acc: Var) {
     with_stack(|| {
         block.stmts.retain(|stmt| !matches!(&stmt.op, Op::Add { acc: to, .. } if *to == acc));
         for stmt in &mut block.stmts {
-            stmt.op.blocks_mut().into_iter().for_each(|inner| without_additions(inner, acc));
+            stmt.op.blocks_mut().for_each(|inner| without_additions(inner, acc));
         }
     })
 }

@@ -11,7 +11,7 @@ pub fn run(block: &mut Block) {
     with_stack(|| {
         let mut out = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().into_iter().for_each(run);
+            stmt.op.blocks_mut().for_each(run);
             match &mut stmt.op {
                 Op::For(l) => {
                     let params = std::iter::once(l.index).chain(l.carried.iter().map(|(v, _)| *v)).collect();
@@ -66,7 +66,7 @@ impl Lengths {
                     | Op::Select { then: Atom::Var(n), otherwise: Atom::Int(0), .. } => {
                         self.at_most.insert(stmt.binds[0], *n);
                     }
-                    op => op.blocks().iter().for_each(|(inner, _)| self.find(inner)),
+                    op => op.blocks().for_each(|inner| self.find(inner)),
                 }
             }
         })
@@ -76,7 +76,7 @@ impl Lengths {
         with_stack(|| {
             let mut out = Vec::with_capacity(block.stmts.len());
             for mut stmt in std::mem::take(&mut block.stmts) {
-                stmt.op.blocks_mut().into_iter().for_each(|inner| self.move_arrays(inner));
+                stmt.op.blocks_mut().for_each(|inner| self.move_arrays(inner));
                 if let Op::For(For { body, index, carried, .. }) = &mut stmt.op {
                     let mut inside = FxHashSet::from_iter([*index]);
                     inside.extend(carried.iter().map(|(state, _)| *state));
@@ -124,7 +124,7 @@ impl Lengths {
                     loops.pop();
                     all
                 }
-                op => op.blocks().is_empty(),
+                op => !op.has_blocks(),
             })
         })
     }

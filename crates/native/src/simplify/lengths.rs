@@ -21,17 +21,14 @@ pub fn run(block: &mut Block) {
 }
 
 fn look_for_matrices(block: &Block, made: &mut FxHashMap<Var, Rows>) {
-    with_stack(|| {
-        for stmt in &block.stmts {
-            if let Op::For(l) = &stmt.op {
-                let collected = stmt.binds.iter().zip(&l.body.results).skip(l.carried.len());
-                for (array, row) in collected.filter(|(array, _)| array.ty.rank > 1) {
-                    made.extend(length(l, *row).map(|length| (*array, (l.count, length))));
-                }
+    walk::for_each_stmt(block, &mut |stmt| {
+        if let Op::For(l) = &stmt.op {
+            let collected = stmt.binds.iter().zip(&l.body.results).skip(l.carried.len());
+            for (array, row) in collected.filter(|(array, _)| array.ty.rank > 1) {
+                made.extend(length(l, *row).map(|length| (*array, (l.count, length))));
             }
-            stmt.op.blocks().iter().for_each(|(inner, _)| look_for_matrices(inner, made));
         }
-    })
+    });
 }
 
 /// The length of a row that a loop collects, if it is known before the loop.
@@ -62,7 +59,7 @@ fn forget_wanted(block: &Block, made: &mut FxHashMap<Var, Rows>) {
             }
         }
         block.results.iter().for_each(|a| forget(*a));
-        for (inner, _) in block.stmts.iter().flat_map(|stmt| stmt.op.blocks()) {
+        for inner in block.stmts.iter().flat_map(|stmt| stmt.op.blocks()) {
             forget_wanted(inner, made);
         }
     })
@@ -72,7 +69,7 @@ fn replace(block: &mut Block, made: &FxHashMap<Var, Rows>) {
     with_stack(|| {
         let mut out = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().into_iter().for_each(|inner| replace(inner, made));
+            stmt.op.blocks_mut().for_each(|inner| replace(inner, made));
             if let Op::Dim { array, axis: 1 } = &stmt.op {
                 if let Some((count, length)) = made.get(array) {
                     // Without rows, they have no length.

@@ -9,10 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 pub fn run(block: &mut Block, module: &Module) {
     keep_lengths(block);
-    let mut measured = FxHashSet::default();
-    look_for_lengths(block, &mut measured);
-    let mut changing = FxHashSet::default();
-    look_for_state(block, &measured, &mut changing);
+    let changing = changing_lengths(block);
     if changing.is_empty() {
         return;
     }
@@ -28,32 +25,23 @@ pub fn run(block: &mut Block, module: &Module) {
     }
 }
 
-fn look_for_lengths(block: &Block, found: &mut FxHashSet<Var>) {
-    with_stack(|| {
-        for stmt in &block.stmts {
-            match &stmt.op {
-                Op::Dim { array, axis: 0 } if array.ty.rank == 1 => {
-                    found.insert(*array);
-                }
-                op => op.blocks().iter().for_each(|(inner, _)| look_for_lengths(inner, found)),
-            }
-        }
-    })
-}
-
 /// State whose length is asked for, in the loop or after it: if it were always the same, it would be known.
-fn look_for_state(block: &Block, measured: &FxHashSet<Var>, found: &mut FxHashSet<Var>) {
-    with_stack(|| {
-        for stmt in &block.stmts {
-            if let Op::For(l) = &stmt.op {
-                let state = l.carried.iter().map(|(v, _)| *v).zip(&stmt.binds);
-                found.extend(
-                    state.filter(|(v, after)| measured.contains(v) || measured.contains(after)).map(|(v, _)| v),
-                );
-            }
-            stmt.op.blocks().iter().for_each(|(inner, _)| look_for_state(inner, measured, found));
+fn changing_lengths(block: &Block) -> FxHashSet<Var> {
+    let mut measured = FxHashSet::default();
+    walk::for_each_stmt(block, &mut |stmt| match &stmt.op {
+        Op::Dim { array, axis: 0 } if array.ty.rank == 1 => {
+            measured.insert(*array);
         }
-    })
+        _ => {}
+    });
+    let mut found = FxHashSet::default();
+    walk::for_each_stmt(block, &mut |stmt| {
+        if let Op::For(l) = &stmt.op {
+            let state = l.carried.iter().map(|(v, _)| *v).zip(&stmt.binds);
+            found.extend(state.filter(|(v, after)| measured.contains(v) || measured.contains(after)).map(|(v, _)| v));
+        }
+    });
+    found
 }
 
 /// Gives loops the lengths of these arrays as state of its own.
@@ -75,7 +63,7 @@ impl Lengths<'_> {
                 if let Op::For(l) = &mut stmt.op {
                     self.state(l, &mut stmt.binds, stmt.span, &mut out);
                 }
-                stmt.op.blocks_mut().into_iter().for_each(|inner| self.block(inner));
+                stmt.op.blocks_mut().for_each(|inner| self.block(inner));
                 if let Op::Dim { array, axis: 0 } = &stmt.op {
                     if let Some(length) = self.of.get(array) {
                         stmt.op = Op::Copy { value: *length };
@@ -147,7 +135,7 @@ fn replace(block: &mut Block, by: &Renaming) {
     with_stack(|| {
         for stmt in &mut block.stmts {
             stmt.op.for_each_operand_mut(&mut |a| *a = by.atom(*a));
-            stmt.op.blocks_mut().into_iter().for_each(|inner| replace(inner, by));
+            stmt.op.blocks_mut().for_each(|inner| replace(inner, by));
         }
         block.results.iter_mut().for_each(|a| *a = by.atom(*a));
     })
@@ -184,7 +172,7 @@ impl Kept {
                     Op::Dim { .. } => {}
                     op => op.for_each_operand(&mut |a| self.forget(a)),
                 }
-                stmt.op.blocks().iter().for_each(|(inner, _)| self.look(inner));
+                stmt.op.blocks().for_each(|inner| self.look(inner));
                 if let Op::For(l) = &stmt.op {
                     for (array, item) in stmt.binds.iter().zip(&l.body.results).skip(l.carried.len()) {
                         let lengths = || Var::fresh("lengths", Type::array(Scalar::Int, 1));
@@ -211,7 +199,7 @@ impl Kept {
                 .stmts
                 .retain(|s| !matches!(&s.op, Op::Unpack { cell: Atom::Var(cell), .. } if length(cell).is_some()));
             for stmt in &mut block.stmts {
-                stmt.op.blocks_mut().into_iter().for_each(|inner| self.replace(inner));
+                stmt.op.blocks_mut().for_each(|inner| self.replace(inner));
                 match &mut stmt.op {
                     Op::For(l) => {
                         for (i, bind) in stmt.binds.iter_mut().enumerate() {

@@ -24,7 +24,7 @@ fn before_loops(block: &mut Block, lengths: &FxHashSet<Var>) {
     with_stack(|| {
         let mut out = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().into_iter().for_each(|inner| before_loops(inner, lengths));
+            stmt.op.blocks_mut().for_each(|inner| before_loops(inner, lengths));
             if let Op::For(l) = &mut stmt.op {
                 let limits = limits(l, lengths);
                 if !limits.is_empty() {

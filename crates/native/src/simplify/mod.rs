@@ -180,7 +180,7 @@ fn has_loops(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().any(|stmt| match &stmt.op {
             Op::For(_) | Op::While(_) => true,
-            op => op.blocks().iter().any(|(inner, _)| has_loops(inner)),
+            op => op.blocks().any(|inner| has_loops(inner)),
         })
     })
 }

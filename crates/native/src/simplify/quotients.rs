@@ -18,7 +18,7 @@ fn run_inside(block: &mut Block, uses: &FxHashMap<Var, usize>) {
         // Of this block: where quotients are made, and of what.
         let mut quotients: FxHashMap<Var, (usize, [Atom; 2])> = FxHashMap::default();
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().into_iter().for_each(|inner| run_inside(inner, uses));
+            stmt.op.blocks_mut().for_each(|inner| run_inside(inner, uses));
             match &stmt.op {
                 Op::Scalar { prim: Prim::DivReal, args } => {
                     quotients.insert(stmt.binds[0], (out.len(), [args[0], args[1]]));

@@ -96,7 +96,7 @@ impl Uses {
                 }
                 self.deep |= uses > 0 && loops > 1;
                 let inside = loops + usize::from(matches!(stmt.op, Op::For(_) | Op::While(_)));
-                stmt.op.blocks().iter().for_each(|(inner, _)| self.look(inner, array, inside));
+                stmt.op.blocks().for_each(|inner| self.look(inner, array, inside));
             }
             self.whole += block.results.iter().filter(|a| **a == array.into()).count();
         })
@@ -115,7 +115,7 @@ fn replace_in(block: &mut Block, array: Var, element: &Element) {
                     out.push(Stmt { op: Op::Copy { value: computed.results[0] }, ..stmt });
                 }
                 _ => {
-                    stmt.op.blocks_mut().into_iter().for_each(|inner| replace_in(inner, array, element));
+                    stmt.op.blocks_mut().for_each(|inner| replace_in(inner, array, element));
                     out.push(stmt);
                 }
             }

@@ -112,26 +112,25 @@ fn reads(stmt: &Stmt, array: Var, place: &[Atom]) -> bool {
             _ if stmt.mentions(array) => return false,
             _ => {}
         }
-        let inside = stmt.op.blocks();
         !others
-            && inside
-                .iter()
-                .all(|(b, _)| !b.results.contains(&array.into()) && b.stmts.iter().all(|s| reads(s, array, place)))
+            && stmt
+                .op
+                .blocks()
+                .all(|b| !b.results.contains(&array.into()) && b.stmts.iter().all(|s| reads(s, array, place)))
     })
 }
 
 /// Whether a statement adds to accumulators that others opened. Derivatives have them stand in the order in which they start best.
 fn adds_outside(stmt: &Stmt) -> bool {
     let mut inside = FxHashSet::default();
-    let blocks = stmt.op.blocks();
-    blocks.iter().for_each(|(inner, _)| {
+    stmt.op.blocks().for_each(|inner| {
         walk::for_each_binder(inner, &mut |v| {
             inside.insert(v);
         });
     });
     let mut found = false;
     let mut look = |a: Atom| found |= a.var().is_some_and(|v| v.ty.accumulator && !inside.contains(&v));
-    blocks.iter().for_each(|(inner, _)| walk::for_each_operand(inner, &mut look));
+    stmt.op.blocks().for_each(|inner| walk::for_each_operand(inner, &mut look));
     found
 }
 
@@ -139,7 +138,7 @@ fn mentions_any(stmt: &Stmt, some: &FxHashSet<Var>) -> bool {
     let mut found = false;
     let mut look = |a: Atom| found |= is_among(some, a);
     stmt.op.for_each_operand(&mut look);
-    stmt.op.blocks().iter().for_each(|(inner, _)| walk::for_each_operand(inner, &mut look));
+    stmt.op.blocks().for_each(|inner| walk::for_each_operand(inner, &mut look));
     found
 }
 

@@ -68,7 +68,7 @@ pub fn take_all_inside(block: &Block, lasts: &FxHashMap<Var, Atom>) -> bool {
     let takes_all = |inner: &Block| {
         (0..inner.stmts.len()).all(|at| !keeps(&inner.stmts[at]) || long.there_and_back(inner, at).is_some())
     };
-    block.stmts.iter().flat_map(|stmt| stmt.op.blocks()).all(|(inner, _)| takes_all(inner))
+    block.stmts.iter().flat_map(|stmt| stmt.op.blocks()).all(takes_all)
 }
 
 /// The variables that are one less than something else, and what that is.
@@ -80,7 +80,7 @@ pub fn lasts(block: &Block) -> FxHashMap<Var, Atom> {
                     (Op::Scalar { prim: Prim::SubInt, args }, [last]) if args[1] == Atom::Int(1) => {
                         found.insert(*last, args[0]);
                     }
-                    (op, _) => op.blocks().iter().for_each(|(inner, _)| find(inner, found)),
+                    (op, _) => op.blocks().for_each(|inner| find(inner, found)),
                 }
             }
         })
@@ -109,7 +109,7 @@ impl Long<'_> {
                     Op::For(l) => is_over_strips(l),
                     _ => strip,
                 };
-                stmt.op.blocks_mut().into_iter().for_each(|inner| changed |= self.block(inner, room, strip));
+                stmt.op.blocks_mut().for_each(|inner| changed |= self.block(inner, room, strip));
             }
             let mut at = 0;
             while at < block.stmts.len() {
@@ -168,7 +168,7 @@ impl Long<'_> {
                         | Op::Product(_) => None,
                         _ => Some(loops),
                     };
-                    let is_quick = |loops| stmt.op.blocks().iter().all(|(inner, _)| is_quick(inner, loops));
+                    let is_quick = |loops| stmt.op.blocks().all(|inner| is_quick(inner, loops));
                     !boxes && inside.is_some_and(is_quick)
                 })
             })
@@ -213,7 +213,7 @@ fn read_at(block: &mut Block, arrays: &[Var], places: &[Atom], here: Var) -> usi
                     index[0] = here.into();
                     reads += 1;
                 }
-                op => reads += op.blocks_mut().into_iter().map(|b| read_at(b, arrays, places, here)).sum::<usize>(),
+                op => reads += op.blocks_mut().map(|b| read_at(b, arrays, places, here)).sum::<usize>(),
             }
         }
         reads
@@ -466,7 +466,7 @@ fn only_values(block: &Block) -> Block {
                 Op::Check { .. } => false,
                 Op::Add { acc, .. } => own.contains(acc),
                 op => {
-                    op.blocks_mut().into_iter().for_each(|inner| strip(inner, own));
+                    op.blocks_mut().for_each(|inner| strip(inner, own));
                     true
                 }
             });

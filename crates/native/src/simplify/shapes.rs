@@ -149,11 +149,13 @@ impl Forward {
     }
 
     /// An array made before another one, and which of its axes is as long as the other's.
-    pub(super) fn measured(&self, array: Var, axis: u8) -> (Var, u8) {
-        match self.made.get(&array) {
-            Some(Made::Like(Atom::Var(other))) => self.measured(*other, axis),
-            Some(Made::Row(whole, index)) => self.measured(*whole, axis + index.len() as u8),
-            _ => (array, axis),
+    pub(super) fn measured(&self, mut array: Var, mut axis: u8) -> (Var, u8) {
+        loop {
+            (array, axis) = match self.made.get(&array) {
+                Some(Made::Like(Atom::Var(other))) => (*other, axis),
+                Some(Made::Row(whole, index)) => (*whole, axis + index.len() as u8),
+                _ => return (array, axis),
+            };
         }
     }
 }

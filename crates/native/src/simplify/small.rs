@@ -93,7 +93,7 @@ impl Small<'_> {
         with_stack(|| {
             let mut out = Vec::with_capacity(block.stmts.len());
             for mut stmt in std::mem::take(&mut block.stmts) {
-                stmt.op.blocks_mut().into_iter().for_each(|inner| self.block(inner));
+                stmt.op.blocks_mut().for_each(|inner| self.block(inner));
                 match &stmt.op {
                     Op::If { .. } => self.branch(stmt, &mut out),
                     Op::For(_) | Op::While(_) => self.repeated(stmt, &mut out),

@@ -266,7 +266,7 @@ fn is_plain(block: &Block, sites: &mut Vec<(Failure, Span)>) -> bool {
                     | Op::Product(_)
             );
             let boxes = stmt.binds.iter().any(|v| v.ty.shape().is_some());
-            !apart && !boxes && stmt.op.blocks().iter().all(|(inner, _)| is_plain(inner, sites))
+            !apart && !boxes && stmt.op.blocks().all(|inner| is_plain(inner, sites))
         })
     })
 }

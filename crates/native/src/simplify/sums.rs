@@ -14,7 +14,7 @@ pub fn from_state(block: &mut Block) {
     with_stack(|| {
         let mut out = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().into_iter().for_each(from_state);
+            stmt.op.blocks_mut().for_each(from_state);
             let (mut before, mut after) = (Vec::new(), Vec::new());
             if let Op::For(l) = &mut stmt.op {
                 let mut i = 0;
@@ -210,7 +210,7 @@ pub(super) fn rename_accumulator(block: &mut Block, from: Var, to: Var) {
                 }
                 _ => {}
             }
-            stmt.op.blocks_mut().into_iter().for_each(|b| rename_accumulator(b, from, to));
+            stmt.op.blocks_mut().for_each(|b| rename_accumulator(b, from, to));
         }
     })
 }
@@ -221,7 +221,7 @@ pub fn to_one_place(block: &mut Block) {
         let mut places: FxHashMap<(Var, Vec<Atom>), usize> = FxHashMap::default();
         let mut out: Vec<Stmt> = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().into_iter().for_each(to_one_place);
+            stmt.op.blocks_mut().for_each(to_one_place);
             if let Op::Add { acc, index, value } = &mut stmt.op {
                 if value.ty() == Type::REAL {
                     if let Some(before) = places.get(&(*acc, index.clone())) {
@@ -266,7 +266,7 @@ fn sums_apart(block: &mut Block, known: &mut Inside) {
                     known.end(&mark);
                     sums_apart(otherwise, known);
                 }
-                op => op.blocks_mut().into_iter().for_each(|inner| sums_apart(inner, known)),
+                op => op.blocks_mut().for_each(|inner| sums_apart(inner, known)),
             }
             known.end(&mark);
             let (mut before, mut after) = (Vec::new(), Vec::new());

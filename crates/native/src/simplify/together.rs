@@ -22,7 +22,7 @@ pub fn run(block: &mut Block) {
 pub fn run_loops_in_turn(block: &mut Block) {
     fn has_state(block: &Block) -> bool {
         let mut found = false;
-        for_each_stmt(block, &mut |stmt| {
+        walk::for_each_stmt(block, &mut |stmt| {
             found |= match &stmt.op {
                 Op::For(l) => !l.carried.is_empty(),
                 op => matches!(op, Op::While(_)),
@@ -138,7 +138,7 @@ fn without_checks(block: &mut Block) {
 /// How many reads a block has.
 fn reads(block: &Block) -> usize {
     let mut count = 0;
-    for_each_stmt(block, &mut |stmt| count += usize::from(array_read(stmt).is_some()));
+    walk::for_each_stmt(block, &mut |stmt| count += usize::from(array_read(stmt).is_some()));
     count
 }
 
@@ -146,12 +146,12 @@ fn reads(block: &Block) -> usize {
 fn read_alike(one: &Block, other: &Block) -> bool {
     let mut read = FxHashSet::default();
     let mut makes_some = false;
-    for_each_stmt(one, &mut |stmt| {
+    walk::for_each_stmt(one, &mut |stmt| {
         makes_some |= stmt.binds.iter().any(|v| v.ty.is_array());
         read.extend(array_read(stmt));
     });
     let mut alike = makes_some || read.is_empty();
-    for_each_stmt(other, &mut |stmt| alike |= array_read(stmt).is_some_and(|array| read.contains(&array)));
+    walk::for_each_stmt(other, &mut |stmt| alike |= array_read(stmt).is_some_and(|array| read.contains(&array)));
     alike
 }
 
@@ -160,16 +160,6 @@ fn array_read(stmt: &Stmt) -> Option<Var> {
         Op::Get { array, .. } => Some(*array),
         _ => None,
     }
-}
-
-/// Calls `f` on every statement of a block, at any depth.
-fn for_each_stmt(block: &Block, f: &mut dyn FnMut(&Stmt)) {
-    with_stack(|| {
-        for stmt in &block.stmts {
-            f(stmt);
-            stmt.op.blocks().iter().for_each(|(inner, _)| for_each_stmt(inner, f));
-        }
-    })
 }
 
 /// The body of a loop with the sums of another, if it computes at least half of what they are computed from.
@@ -549,7 +539,7 @@ fn fail_alike(a: &Stmt, b: &Stmt) -> bool {
             Op::Check { .. } | Op::Call { .. } | Op::While(_) => found.push(stmt.span),
             _ => {}
         }
-        let inside = stmt.op.blocks().into_iter().flat_map(|(inner, _)| &inner.stmts);
+        let inside = stmt.op.blocks().flat_map(|inner| &inner.stmts);
         inside.for_each(|stmt| with_stack(|| checks(stmt, found)));
     }
     let [mut of_a, mut of_b] = [Vec::new(), Vec::new()];

@@ -5,7 +5,6 @@ use super::fuse::Users;
 use crate::flow::walk::Renaming;
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
-use gradus_core::Prim;
 use rustc_hash::FxHashMap;
 
 /// More iterations than this stay a loop.
@@ -72,7 +71,7 @@ fn iterations(l: &For) -> Option<usize> {
 fn size(block: &Block) -> (usize, usize) {
     let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
     let own = |s: &Stmt| (1, usize::from(matches!(s.op, Op::For(_) | Op::While(_))));
-    let nested = |s: &Stmt| s.op.blocks().iter().map(|(b, _)| with_stack(|| size(b))).fold(own(s), add);
+    let nested = |s: &Stmt| s.op.blocks().map(|b| with_stack(|| size(b))).fold(own(s), add);
     block.stmts.iter().map(nested).fold((0, 0), add)
 }
 
@@ -109,12 +108,7 @@ fn check_rows(items: &[Atom], span: gradus_source::Span, out: &mut Vec<Stmt>) {
     let mut b = Builder::new();
     b.span = span;
     for axis in 0..first.ty.rank {
-        let length = b.dim(*first, axis);
-        for other in others.iter().filter_map(|item| item.var()) {
-            let same = [length, b.dim(other, axis)];
-            let same = b.scalar(Prim::Equal, &same);
-            b.check(same, Failure::Rows);
-        }
+        others.iter().filter_map(|item| item.var()).for_each(|o| b.check_same_length(*first, o, axis, Failure::Rows));
     }
     out.append(&mut b.pop(Vec::new()).stmts);
 }

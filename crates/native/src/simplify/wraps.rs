@@ -17,7 +17,7 @@ fn has_remainders(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().any(|stmt| match &stmt.op {
             Op::Scalar { prim, .. } => *prim == Prim::ModInt,
-            op => op.blocks().iter().any(|(inner, _)| has_remainders(inner)),
+            op => op.blocks().any(|inner| has_remainders(inner)),
         })
     })
 }
@@ -62,7 +62,7 @@ impl Rings {
                     self.block(&mut l.body);
                     self.loops.pop();
                 } else {
-                    stmt.op.blocks_mut().into_iter().for_each(|inner| self.block(inner));
+                    stmt.op.blocks_mut().for_each(|inner| self.block(inner));
                 }
                 self.stmt(stmt, &mut out);
             }

@@ -55,14 +55,11 @@ pub fn run(module: &mut Module) {
 
 /// The shapes of boxes whose tag somebody looks at.
 fn tags_asked(block: &Block, found: &mut FxHashSet<ShapeId>) {
-    with_stack(|| {
-        for stmt in &block.stmts {
-            if let Op::Tag { cell } = &stmt.op {
-                found.extend(cell.ty().shape());
-            }
-            stmt.op.blocks().iter().for_each(|(inner, _)| tags_asked(inner, found));
+    walk::for_each_stmt(block, &mut |stmt| {
+        if let Op::Tag { cell } = &stmt.op {
+            found.extend(cell.ty().shape());
         }
-    })
+    });
 }
 
 struct Rewrite {
@@ -177,7 +174,7 @@ impl Rewrite {
                         *a = new;
                     }
                 });
-                op.blocks_mut().into_iter().for_each(|inner| self.block(inner));
+                op.blocks_mut().for_each(|inner| self.block(inner));
                 (self.vars(&binds), op)
             }
         };

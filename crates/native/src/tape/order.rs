@@ -57,7 +57,7 @@ fn order_of_fields(module: &Module, candidates: &FxHashSet<ShapeId>) -> FxHashMa
                         found.insert((*shape, *tag), order);
                     }
                 }
-                stmt.op.blocks().iter().for_each(|(inner, _)| visit(inner, is_trace, made, found));
+                stmt.op.blocks().for_each(|inner| visit(inner, is_trace, made, found));
             }
         })
     }

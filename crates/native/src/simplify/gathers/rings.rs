@@ -80,7 +80,7 @@ pub(super) fn take_far(l: &mut For, acc: Var) -> Vec<Far> {
 fn additions(block: &Block, acc: Var, place: Atom) -> usize {
     let own = |stmt: &Stmt| match &stmt.op {
         Op::Add { acc: to, index, .. } => usize::from(*to == acc && index[..] == [place]),
-        op => op.blocks().iter().map(|(inner, _)| additions(inner, acc, place)).sum(),
+        op => op.blocks().map(|inner| additions(inner, acc, place)).sum(),
     };
     block.stmts.iter().map(own).sum()
 }
