@@ -5,7 +5,7 @@ use crate::schema::{Schema, Shape};
 use crate::{pipeline, Error, Function, Program};
 use gradus_core::build::At;
 use gradus_core::{Global, Type};
-use gradus_native::lower::Signature;
+use gradus_native::lower::{DataLengths, Signature};
 use gradus_native::Entry;
 use std::fmt::Write;
 use std::path::Path;
@@ -75,7 +75,7 @@ impl Program {
             Entry { name: symbol.clone(), term: at.global(global), ty: function.ty() }
         };
         let entries: Vec<Entry> = functions.iter().map(entry).collect();
-        let lowered = pipeline::lower(program.core(), &entries);
+        let lowered = pipeline::lower(program.core(), &entries, &DataLengths::default());
         let (mut named, mut comments) = (Vec::new(), Vec::new());
         for (lowered, (symbol, function)) in lowered.entries.into_iter().zip(&functions) {
             let (id, signature) = lowered.map_err(|refused| program.errors(vec![*refused]))?;

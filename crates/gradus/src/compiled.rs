@@ -4,7 +4,7 @@ mod values;
 
 use crate::constants::Constants;
 use crate::error::DriverError;
-use crate::evaluate::Input;
+use crate::evaluate::{Evaluator, Input};
 use crate::function::Argument;
 use crate::options::{Backend, Options};
 use crate::pipeline;
@@ -13,13 +13,16 @@ use crate::{Error, Program, Value};
 use gradus_core::build::At;
 use gradus_core::{Global, Symbol, Term, Type, Var};
 use gradus_native::flow::Failure;
-use gradus_native::lower::Signature;
+use gradus_native::lower::{DataLengths, Signature};
 use gradus_native::{Call, Entry, Executable, Layout, Leaf, Limits, Mismatch, RunError, Site};
 use gradus_source::{Diagnostic, Span};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Steps that take the evaluator less than a compiler takes for anything.
+const A_FEW_STEPS: u64 = 20_000;
 
 /// A program that runs as machine code.
 pub struct Compiled {
@@ -172,7 +175,8 @@ impl Compiled {
         }
         let types: Vec<Type> = params.iter().map(|(_, ty)| ty.clone()).collect();
         let term = at.lambdas(&params, at.apps(self.value_of(definition), arguments));
-        self.compile_all(vec![(key.clone(), entry(definition, &term, &Type::funs(types, result.clone())))]);
+        let applied = entry(definition, &term, &Type::funs(types, result.clone()));
+        self.compile_after_constants(vec![(key.clone(), applied)]);
         match self.codes.get(&key) {
             Some(made) => made.clone(),
             None => gradus_source::bug!("`{definition}` was not compiled"),
@@ -225,19 +229,68 @@ impl Compiled {
 
     /// Compiles terms together with the constants that they need, and keeps the code.
     fn compile_all(&mut self, mut wanted: Vec<(Key, Entry)>) {
-        let mut constants: Vec<Symbol> = Vec::new();
-        for (_, entry) in &wanted {
-            constants.extend(self.constants.needed_by(&entry.term));
-        }
-        for name in constants {
-            let key = Key::Constant(name.clone());
-            let known = self.codes.contains_key(&key) || wanted.iter().any(|(other, _)| *other == key);
-            if let Some(constant) = self.constants.get(&name).filter(|_| !known) {
-                wanted.push((key, entry(&name, &constant.term, &constant.ty)));
+        let constants = self.wanted_constants(&wanted);
+        wanted.extend(constants);
+        self.compile_some(wanted);
+    }
+
+    /// The same, but what the constants are is known before the terms are compiled, as far as it can be computed: code is better for knowing how long
+    /// arrays are.
+    fn compile_after_constants(&mut self, wanted: Vec<(Key, Entry)>) {
+        let constants = self.wanted_constants(&wanted);
+        let names: Vec<Symbol> = constants.iter().map(|(_, entry)| entry.name.as_str().into()).collect();
+        self.compile_some(constants);
+        for name in &names {
+            let Some(Ok(code)) = self.codes.get(&Key::Constant(name.clone())).cloned() else { continue };
+            let Some(constant) = self.constants.get(name).filter(|_| self.missing(&code).is_empty()) else { continue };
+            // What fails will be told when it is needed.
+            if let Ok(value) = self.run(&code, &[], &constant.ty) {
+                self.set_constant(name, value);
             }
         }
-        let (keys, entries): (Vec<Key>, Vec<Entry>) = wanted.into_iter().unzip();
-        self.codes.extend(keys.into_iter().zip(self.compile(&entries)));
+        self.compile_some(wanted);
+    }
+
+    /// The constants that terms need and that are neither computed nor compiled, after those have been computed that take only a few steps.
+    fn wanted_constants(&mut self, wanted: &[(Key, Entry)]) -> Vec<(Key, Entry)> {
+        let mut names: Vec<Symbol> = Vec::new();
+        for name in wanted.iter().flat_map(|(_, entry)| self.constants.needed_by(&entry.term)) {
+            let key = Key::Constant(name.clone());
+            let known = self.codes.contains_key(&key) || wanted.iter().any(|(other, _)| *other == key);
+            if !known && self.is_missing(&name) && !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        self.evaluate(&names);
+        let constants = names.into_iter().filter(|name| self.is_missing(name)).filter_map(|name| {
+            let constant = self.constants.get(&name)?;
+            Some((Key::Constant(name.clone()), entry(&name, &constant.term, &constant.ty)))
+        });
+        constants.collect()
+    }
+
+    /// Computes constants by the evaluator until one takes it more than a few steps.
+    fn evaluate(&mut self, names: &[Symbol]) {
+        if names.is_empty() {
+            return;
+        }
+        let options = self.program.options().clone();
+        let max_steps = Some(options.max_steps.unwrap_or(A_FEW_STEPS).min(A_FEW_STEPS));
+        let program = self.program.clone().with_options(Options { max_steps, ..options });
+        let known: Vec<_> = self.computed().collect();
+        let Ok(mut evaluator) = Evaluator::knowing(&program, &known) else { return };
+        for name in names {
+            let Some(constant) = self.constants.get(name) else { continue };
+            let Ok(value) = evaluator.value(name, &constant.ty) else { return };
+            self.set_constant(name, value);
+        }
+    }
+
+    fn compile_some(&mut self, wanted: Vec<(Key, Entry)>) {
+        if !wanted.is_empty() {
+            let (keys, entries): (Vec<Key>, Vec<Entry>) = wanted.into_iter().unzip();
+            self.codes.extend(keys.into_iter().zip(self.compile(&entries)));
+        }
     }
 
     fn compile_one(&self, entry: Entry) -> Made {
@@ -250,7 +303,7 @@ impl Compiled {
     /// Compiles terms together; one that is refused does not keep the others from being compiled.
     fn compile(&self, entries: &[Entry]) -> Vec<Made> {
         let core = self.constants.core();
-        let lowered = pipeline::lower(core, entries);
+        let lowered = pipeline::lower(core, entries, &self.lengths(entries));
         let ids: Vec<_> = lowered.entries.iter().flatten().map(|(id, _)| *id).collect();
         let threads = self.program.options().threads;
         let executable = pipeline::code(&lowered.module, &ids, self.backend(), threads).map(Rc::new);
@@ -266,6 +319,27 @@ impl Compiled {
             })
         });
         made.collect()
+    }
+
+    /// The lengths of data and constants that terms need, as far as these are there.
+    fn lengths(&self, entries: &[Entry]) -> DataLengths {
+        let core = self.constants.core();
+        let constants = entries.iter().flat_map(|entry| self.constants.needed_by(&entry.term));
+        let names = constants.chain(self.data.iter().map(|(name, ..)| name.clone()));
+        let lengths = names.filter_map(|name| {
+            let (ty, _) = self.known(&name)?;
+            let layout = Layout::of(core, ty).ok()?;
+            let mut leaves = Vec::new();
+            self.flatten_known(&name, &layout, &mut leaves).ok()?;
+            Some((name, leaves.iter().map(|leaf| leaf.lengths().to_vec()).collect()))
+        });
+        lengths.collect()
+    }
+
+    /// Data or a constant, if it is there, and its type.
+    fn known(&self, name: &Symbol) -> Option<(&Type, &Value)> {
+        let loaded = self.data.iter().find(|(known, _, _)| known == name).map(|(_, ty, value)| (ty, value));
+        loaded.or_else(|| Some((&self.constants.get(name)?.ty, self.computed.get(name)?)))
     }
 
     /// What code gives. The constants that it needs are there.
@@ -317,9 +391,7 @@ impl Compiled {
             leaves.extend(flat.iter().cloned().map(Argument::Shared));
             return Ok(());
         }
-        let loaded = self.data.iter().find(|(known, _, _)| known == name).map(|(_, ty, value)| (ty, value));
-        let computed = || Some((&self.constants.get(name)?.ty, self.computed.get(name)?));
-        let Some((ty, value)) = loaded.or_else(computed) else { gradus_source::bug!("there is no value of `{name}`") };
+        let Some((ty, value)) = self.known(name) else { gradus_source::bug!("there is no value of `{name}`") };
         let first = leaves.len();
         values::flatten(value, ty, layout, &self.program.schema(), leaves)?;
         if is_plain(layout) {

@@ -20,7 +20,7 @@ use gradus_derive::{Linker, Settings};
 use gradus_infer::{Elaborated, Inferred, ModuleSource};
 use gradus_native::cores::{Plan, LEAST_WORK};
 use gradus_native::flow::{FunctionId, Module};
-use gradus_native::lower::Signature;
+use gradus_native::lower::{DataLengths, Signature};
 use gradus_native::Executable;
 use gradus_reference::Machine;
 use gradus_rewrite::{Class, Optimiser, Step};
@@ -181,13 +181,13 @@ pub struct Lowered {
     pub entries: Vec<Result<(FunctionId, Signature), Box<Diagnostic>>>,
 }
 
-pub fn lower(core: &Program, entries: &[gradus_native::Entry]) -> Lowered {
-    if let Ok((module, ids, signatures)) = gradus_native::lower(core, entries) {
+pub fn lower(core: &Program, entries: &[gradus_native::Entry], lengths: &DataLengths) -> Lowered {
+    if let Ok((module, ids, signatures)) = gradus_native::lower_for_data(core, entries, lengths) {
         return Lowered { module, entries: ids.into_iter().zip(signatures).map(Ok).collect() };
     }
     let mut all = Lowered { module: Module::default(), entries: Vec::new() };
     for entry in entries {
-        let lowered = match gradus_native::lower(core, std::slice::from_ref(entry)) {
+        let lowered = match gradus_native::lower_for_data(core, std::slice::from_ref(entry), lengths) {
             Ok((module, ids, signatures)) => {
                 let by = all.module.append(module);
                 let first = ids.first().zip(signatures.into_iter().next());

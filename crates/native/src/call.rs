@@ -27,6 +27,15 @@ impl Argument<'_> {
         }
     }
 
+    /// How long it is along each axis; nothing for a number or a box.
+    pub fn lengths(&self) -> &[usize] {
+        match self {
+            Argument::Owned(leaf) => leaf.lengths(),
+            Argument::Shared(leaf) => leaf.lengths(),
+            Argument::Reals { dims, .. } => dims,
+        }
+    }
+
     fn is_regular(&self) -> bool {
         match self {
             Argument::Owned(leaf) => leaf.is_regular(),

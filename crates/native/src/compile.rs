@@ -1,7 +1,7 @@
 //! From a typed program to functions that can be called.
 
 use crate::flow::{FunctionId, Module};
-use crate::lower::{Lowering, Signature};
+use crate::lower::{DataLengths, Lowering, Signature};
 use crate::{c, cranelift, simplify, Executable, Leaf, Limits, Refusal, RunError};
 use gradus_core::{Program, Term, Type};
 use gradus_source::{Diagnostic, FileId};
@@ -115,15 +115,25 @@ pub type Flow = (Module, Vec<FunctionId>, Vec<Signature>);
 
 /// The flow program of some entries, simplified: what the backends take, and what can be shown.
 pub fn lower(program: &Program, entries: &[Entry]) -> Result<Flow, Box<Refusal>> {
-    let mut flow = lower_seen_from(program, entries, &[])?;
+    lower_for_data(program, entries, &DataLengths::default())
+}
+
+/// The same for data of these lengths.
+pub fn lower_for_data(program: &Program, entries: &[Entry], lengths: &DataLengths) -> Result<Flow, Box<Refusal>> {
+    let mut flow = lower_entries(Lowering::new(program, lengths), entries)?;
     simplify::module(&mut flow.0);
     Ok(flow)
 }
 
 /// The same before it is simplified, for a reader who knows only some files (none: all): see [`Lowering::seen_from`].
 pub fn lower_seen_from(program: &Program, entries: &[Entry], files: &[FileId]) -> Result<Flow, Box<Refusal>> {
-    let mut lowering = Lowering::new(program);
+    let lengths = DataLengths::default();
+    let mut lowering = Lowering::new(program, &lengths);
     lowering.seen_from(files);
+    lower_entries(lowering, entries)
+}
+
+fn lower_entries(mut lowering: Lowering, entries: &[Entry]) -> Result<Flow, Box<Refusal>> {
     let (mut ids, mut signatures) = (Vec::new(), Vec::new());
     for entry in entries {
         let (id, signature) = lowering.entry(&entry.name, &entry.term, &entry.ty)?;

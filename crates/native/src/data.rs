@@ -4,7 +4,7 @@ mod making;
 
 use crate::flow::{Scalar, ShapeId, Type as LeafType};
 use crate::leaf::Boxes;
-use crate::lower::Lowering;
+use crate::lower::{DataLengths, Lowering};
 use crate::{Leaf, Refusal};
 use gradus_core::traverse::with_stack;
 use gradus_core::{Program, Type, TypeBody, TypeDecl};
@@ -152,7 +152,8 @@ fn boxed(rank: u8) -> LeafType {
 impl Layout {
     /// The layout of a data type of a program.
     pub fn of(program: &Program, ty: &Type) -> Result<Layout, Box<Refusal>> {
-        let mut lowering = Lowering::new(program);
+        let lengths = DataLengths::default();
+        let mut lowering = Lowering::new(program, &lengths);
         lowering.leaves(ty, Span::default())?;
         let mut making = Making { lowering, program, numbers: FxHashMap::default(), cells: Vec::new() };
         let root = making.node(ty)?;

@@ -49,6 +49,14 @@ impl Leaf {
         }
     }
 
+    /// How long it is along each axis; nothing for a number or a box.
+    pub fn lengths(&self) -> &[usize] {
+        match self {
+            Leaf::Real(_) | Leaf::Int(_) | Leaf::Bool(_) | Leaf::Boxes(_) => &[],
+            Leaf::Reals { dims, .. } | Leaf::Ints { dims, .. } | Leaf::Bools { dims, .. } => dims,
+        }
+    }
+
     /// Whether the data fills the shape.
     pub fn is_regular(&self) -> bool {
         let fits = |dims: &[usize], len: usize| dims.iter().product::<usize>() == len;

@@ -61,7 +61,9 @@ mod tape;
 mod compile;
 
 pub use call::{Argument, Call};
-pub use compile::{compile, lower, lower_seen_from, Backend, CompileError, Entry, Error, Native, Options};
+pub use compile::{
+    compile, lower, lower_for_data, lower_seen_from, Backend, CompileError, Entry, Error, Native, Options,
+};
 pub use cranelift::Care;
 pub use data::{Data, Layout, Mismatch, Parts};
 pub use leaf::Leaf;

@@ -16,6 +16,21 @@ pub enum Length {
     Of(Var, u8),
 }
 
+/// For each value that a loop collects the lengths of its rows, if its body names them, and they are known before it and whatever it does.
+pub fn rows(l: &For) -> Vec<Option<Vec<Length>>> {
+    let lengths = Lengths::of(&l.body);
+    let mut outside: FxHashSet<Var> = walk::free_vars(&l.body).into_iter().collect();
+    l.carried.iter().map(|(v, _)| v).chain([&l.index]).for_each(|v| {
+        outside.remove(v);
+    });
+    let known = |length: &Length| match length {
+        Length::Number(atom) => atom.var().is_none_or(|v| outside.contains(&v)),
+        Length::Of(array, _) => outside.contains(array),
+    };
+    let of_row = |row: &Atom| Some(lengths.of_array(*row)).filter(|row| row.iter().all(known));
+    l.body.results[l.carried.len()..].iter().map(of_row).collect()
+}
+
 /// What is known of the lengths of arrays in a block.
 #[derive(Default)]
 pub struct Lengths {
@@ -98,9 +113,10 @@ impl Lengths {
             }
             (Op::For(l), binds) => {
                 self.state(&l.carried, &l.body, 0, binds);
-                // One that never ran does not know how long its rows would have been, so only the count is known.
+                // One that never ran does not know how long its rows would have been.
+                let runs = self.full || matches!(l.count, Atom::Int(1..));
                 let collected = binds[l.carried.len()..].iter().zip(&l.body.results[l.carried.len()..]);
-                for (y, row) in collected.filter(|(y, _)| y.ty.rank == 1 || self.full) {
+                for (y, row) in collected.filter(|(y, _)| y.ty.rank == 1 || runs) {
                     let lengths = [vec![self.number(l.count)], self.of_array(*row)].concat();
                     self.arrays.insert(*y, lengths);
                 }

@@ -1,8 +1,8 @@
 //! Loops that are cut into chunks, as Cranelift code: a function for a range of iterations, and the call that runs it on all of them. See
 //! [`crate::cores`].
 
+use super::collected::Collected;
 use super::emit::{machine_type, machine_types, plain, shared_sums, Array, Emitter, Held, Linker};
-use super::loops::Collected;
 use super::same::Shared;
 use super::waiting::all_plain;
 use crate::cores::Chunked;
@@ -56,7 +56,7 @@ impl Linker<'_> {
 }
 
 impl Emitter<'_, '_, '_> {
-    fn length(&mut self, length: Length) -> Value {
+    pub(super) fn length(&mut self, length: Length) -> Value {
         match length {
             Length::Number(atom) => self.number(atom),
             Length::Of(array, axis) => self.array(array).dims[axis as usize],

@@ -293,6 +293,7 @@ impl Linker<'_> {
             ends: FxHashSet::default(),
             insides: Insides::default(),
             replaced: FxHashSet::default(),
+            rows_at: FxHashMap::default(),
             frame: None,
             recursive: false,
         };

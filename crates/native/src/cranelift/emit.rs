@@ -174,6 +174,8 @@ pub(super) struct Emitter<'a, 'b, 'c> {
     pub(super) waiting: FxHashMap<Var, Place>,
     /// Arrays in whose place there may be others.
     pub(super) replaced: FxHashSet<Var>,
+    /// Rows that the loop collecting their numbers can put in their places.
+    pub(super) rows_at: FxHashMap<Var, Value>,
     /// Of a piece: where variables wait.
     pub(super) frame: Option<(Rc<Cut>, Value)>,
     /// Whether this is part of a function that can come to call itself.

@@ -1,7 +1,7 @@
 //! Loops in vector lanes, after their [`Plan`]: the strips, phases and steps, and what is joined at the end.
 
+use super::collected::Collected;
 use super::emit::{args, Emitter};
-use super::loops::Collected;
 use super::math;
 use super::pairs::{cast, is_function, Pair};
 use super::plan::Plan;

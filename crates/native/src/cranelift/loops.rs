@@ -1,5 +1,6 @@
 //! Loops as Cranelift code. Steps are counted for many iterations at once, so that an inner loop has nothing else to do.
 
+use super::collected::{rows_of_loops, Collected, Row};
 use super::emit::{args, plain, width, Array, Emitter, Held};
 use super::math;
 use super::pairs::is_function;
@@ -10,36 +11,16 @@ use crate::in_place;
 use crate::ownership::Ownership;
 use crate::peel;
 use crate::spread;
+use crate::steady;
 use crate::steps::{is_bounded, CHUNK, FEW, LARGE, WINDOW};
 use crate::straight;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{types, InstBuilder, Value};
+use cranelift_codegen::ir::{self, types, InstBuilder, Value};
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use gradus_runtime::memory::DATA;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
-
-/// Where what a loop collects goes.
-#[derive(Clone)]
-pub(super) enum Collected {
-    /// An array that is there, of which each iteration gives so many numbers.
-    Numbers(Array, usize),
-    /// An array that is there, of rows.
-    Rows(Array),
-    /// An array of rows of which the first decides its shape. Part of the state: data, block, and the dimensions of a row.
-    FirstDecides(Type),
-}
-
-impl Collected {
-    /// For an array that is there, by the rows of [`spread`].
-    pub(super) fn there(array: Array, row: &Option<Vec<usize>>) -> Collected {
-        match row {
-            Some(_) => Collected::Numbers(array, spread::width(row)),
-            None => Collected::Rows(array),
-        }
-    }
-}
 
 /// Whether a loop runs in vector lanes, if need be with its branches straightened.
 fn runs_in_lanes(l: &For) -> bool {
@@ -107,12 +88,24 @@ impl Emitter<'_, '_, '_> {
             true => vec![None; arrays.len()],
             false => in_place::of(l, arrays, ownership),
         };
-        let mut made = match replaced.iter().all(Option::is_none) && all_plain(arrays) {
+        let mut row_lengths = match rows.iter().all(Option::is_some) {
+            true => vec![None; rows.len()],
+            false => steady::rows(l),
+        }
+        .into_iter();
+        let placed = arrays.iter().any(|array| self.rows_at.contains_key(array));
+        let mut made = match replaced.iter().all(Option::is_none) && all_plain(arrays) && !placed {
             true => self.new_arrays(arrays, count, span),
             false => Vec::new(),
         }
         .into_iter();
         for ((array, row), old) in arrays.iter().zip(&rows).zip(replaced) {
+            let row_lengths = row_lengths.next().flatten().filter(|_| array.ty.shape().is_none());
+            if let Some(data) = self.rows_at.remove(array) {
+                let block = self.b.ins().iconst(types::I64, 0);
+                into.push(Collected::there(Array { data, block, dims: vec![count], scalar: array.ty.scalar }, row));
+                continue;
+            }
             self.replaced.extend(old);
             if let Some(made) = made.next() {
                 into.push(Collected::there(made, row));
@@ -125,6 +118,10 @@ impl Emitter<'_, '_, '_> {
                     let length = self.b.ins().iconst(types::I64, *length as i64);
                     dims.push(self.if_some(count, length));
                 }
+                into.push(Collected::there(self.new_array(dims, array.ty.scalar, span), row));
+            } else if let Some(lengths) = row_lengths {
+                let lengths: Vec<Value> = lengths.into_iter().map(|length| self.length(length)).collect();
+                let dims = [count].into_iter().chain(lengths.into_iter().map(|n| self.if_some(count, n))).collect();
                 into.push(Collected::there(self.new_array(dims, array.ty.scalar, span), row));
             } else {
                 into.push(Collected::FirstDecides(array.ty));
@@ -157,13 +154,6 @@ impl Emitter<'_, '_, '_> {
                 }
             }
         }
-    }
-
-    /// The length of rows if there are some, else 0.
-    pub(super) fn if_some(&mut self, count: Value, length: Value) -> Value {
-        let zero = self.b.ins().iconst(types::I64, 0);
-        let some = self.b.ins().icmp(IntCC::SignedGreaterThan, count, zero);
-        self.b.ins().select(some, length, zero)
     }
 
     /// A loop from one iteration to before another, given its first state; the last state.
@@ -221,11 +211,19 @@ impl Emitter<'_, '_, '_> {
                     let alike = plan.checks.iter().all(|stmt| !stmt.mentions(l.index));
                     let second = self.b.ins().iadd_imm_s(from, 1);
                     let end = if alike { self.b.ins().smin(to, second) } else { to };
+                    let past = (!alike && plan.is_checked_at_ends(l.index)).then(|| self.b.create_block());
+                    if let Some(past) = past {
+                        self.past_if_ends_hold(&plan.checks, l.index, [from, to], past);
+                    }
                     self.counted(from, end, few || alike, false, &[], span, |e, index, _| {
                         e.bind_number(l.index, index);
                         plan.checks.iter().for_each(|stmt| e.plain(stmt));
                         Vec::new()
                     });
+                    if let Some(past) = past {
+                        self.go_on(past, &[]);
+                        self.b.seal_block(past);
+                    }
                 }
                 self.lanes(in_lanes, plan, [from, to], into, state, (!bounded).then_some(span))
             }
@@ -233,6 +231,32 @@ impl Emitter<'_, '_, '_> {
         // After lanes, few iterations are left, unless those of a loop with state must be done again.
         let few = few || plan.is_some() && l.carried.is_empty();
         self.one_by_one(l, into, &state, [start, to], few, span)
+    }
+
+    /// Goes on elsewhere if there are no iterations, or what they check holds for the first and the last one.
+    fn past_if_ends_hold(&mut self, checks: &[Stmt], index: Var, [from, to]: [Value; 2], past: ir::Block) {
+        let (some, each) = (self.b.create_block(), self.b.create_block());
+        let runs = self.b.ins().icmp(IntCC::SignedLessThan, from, to);
+        self.b.ins().brif(runs, some, &[], past, &[]);
+        self.b.switch_to_block(some);
+        self.b.seal_block(some);
+        let last = self.b.ins().iadd_imm_s(to, -1);
+        let mut holds = self.b.ins().iconst(types::I8, 1);
+        for end in [from, last] {
+            self.bind_number(index, end);
+            for stmt in checks {
+                if let Op::Check { cond, .. } = &stmt.op {
+                    let cond = self.number(*cond);
+                    holds = self.b.ins().band(holds, cond);
+                } else {
+                    self.plain(stmt);
+                }
+            }
+        }
+        self.b.ins().brif(holds, past, &[], each, &[]);
+        self.b.switch_to_block(each);
+        self.b.set_cold_block(each);
+        self.b.seal_block(each);
     }
 
     /// The same without lanes.
@@ -250,30 +274,38 @@ impl Emitter<'_, '_, '_> {
         let here: Vec<Var> = carried.iter().copied().filter(|v| !self.waiting.contains_key(v)).collect();
         let own = Self::types_of(&here).len();
         let tight = self.is_tight(l);
+        let rows = rows_of_loops(l, into, self.linker.plan);
         self.counted(from, to, few, tight, state, span, |e, index, values| {
             e.bind_number(l.index, index);
             e.bind_all(&here, &values[..own]);
+            for Row { array, loops, .. } in &rows {
+                let address = e.address(array, &[index]);
+                e.rows_at.extend(loops.iter().map(|row| (*row, address)));
+            }
             let results = e.block(&l.body, &carried);
+            // A loop that has found its place there has taken it.
+            let is_there = |row: &&Row| row.loops.iter().filter(|l| e.rows_at.remove(l).is_some()).count() == 0;
+            let there: Vec<Atom> = rows.iter().filter(is_there).map(|row| row.row.into()).collect();
             let mut next = e.leave_some(&results[..carried.len()], &places);
             let mut collected = &values[own..];
-            let mut given = results[carried.len()..].iter();
+            let mut given = l.body.results.iter().zip(&results).skip(carried.len());
             for into in into {
                 match into {
                     Collected::Numbers(array, count) => {
                         let address = e.address(array, &[index]);
-                        for (value, at) in given.by_ref().take(*count).zip((0..).step_by(width(array.scalar) as usize))
-                        {
+                        let offsets = (0..).step_by(width(array.scalar) as usize);
+                        for ((_, value), at) in given.by_ref().take(*count).zip(offsets) {
                             e.b.ins().store(plain(), value[0], address, at);
                         }
                     }
                     Collected::Rows(array) => {
-                        let Some(row) = given.next() else { continue };
+                        let Some((_, row)) = given.next().filter(|(row, _)| !there.contains(row)) else { continue };
                         let address = e.address(array, &[index]);
                         e.copy_row(address, row[0], &array.dims[1..], array.scalar);
                         e.let_go(row[1]);
                     }
                     Collected::FirstDecides(ty) => {
-                        let Some(row) = given.next() else { continue };
+                        let Some((_, row)) = given.next() else { continue };
                         let (own, others) = collected.split_at(ty.rank as usize + 1);
                         collected = others;
                         let Array { data, block, dims, .. } = e.collect_row(own, row, index, to, *ty, span);
@@ -388,48 +420,6 @@ impl Emitter<'_, '_, '_> {
             }
         }
         moved
-    }
-
-    /// Puts a row into the array that is being collected, which the first row makes. `own` are its data, block and row dimensions.
-    fn collect_row(&mut self, own: &[Value], row: &[Value], index: Value, count: Value, ty: Type, span: Span) -> Array {
-        let row_dims = &row[2..];
-        let (make, there) = (self.b.create_block(), self.b.create_block());
-        let (on, values) = self.block_with(&vec![types::I64; own.len()]);
-        self.b.set_cold_block(make);
-        self.b.ins().brif(index, there, &[], make, &[]);
-        self.b.switch_to_block(make);
-        self.b.seal_block(make);
-        let dims = [&[count], row_dims].concat();
-        let fresh = self.new_array(dims, ty.scalar, span);
-        let made = [&[fresh.data, fresh.block], row_dims].concat();
-        self.b.ins().jump(on, &args(&made));
-        self.b.switch_to_block(there);
-        self.b.seal_block(there);
-        self.same_shape(row_dims, &own[2..], span);
-        self.go_on(on, &args(own));
-        self.b.seal_block(on);
-        let bytes = self.bytes(&values[2..], ty.scalar);
-        let offset = self.b.ins().imul(index, bytes);
-        let to = self.b.ins().iadd(values[0], offset);
-        self.copy_row(to, row[0], &values[2..], ty.scalar);
-        self.let_go(row[1]);
-        let dims = [&[count], &values[2..]].concat();
-        Array { data: values[0], block: values[1], dims, scalar: ty.scalar }
-    }
-
-    /// What was collected; an array without elements if nothing was.
-    fn rows_or_empty(&mut self, own: &[Value], count: Value, ty: Type, span: Span) -> Array {
-        let make = self.b.create_block();
-        let (on, values) = self.block_with(&[types::I64, types::I64]);
-        self.b.set_cold_block(make);
-        self.b.ins().brif(own[1], on, &args(&own[..2]), make, &[]);
-        self.b.switch_to_block(make);
-        self.b.seal_block(make);
-        let zero = self.b.ins().iconst(types::I64, 0);
-        let empty = self.new_array(vec![zero], ty.scalar, span);
-        self.go_on(on, &args(&[empty.data, empty.block]));
-        self.b.seal_block(on);
-        Array { data: values[0], block: values[1], dims: [&[count], &own[2..]].concat(), scalar: ty.scalar }
     }
 
     pub(super) fn while_loop(&mut self, l: &While, binds: &[Var], ownership: &mut Ownership, span: Span) {

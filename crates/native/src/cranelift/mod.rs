@@ -8,6 +8,7 @@ mod arrays;
 mod blocks;
 mod cells;
 mod chunks;
+mod collected;
 mod compile;
 mod division;
 mod emit;

@@ -1,8 +1,8 @@
 //! One pair of iterations of a loop in vector lanes.
 
+use super::collected::Collected;
 use super::emit::{machine_type, plain, Array, Emitter, Held};
 use super::lanes::Totals;
-use super::loops::Collected;
 use super::math;
 use super::plan::Plan;
 use crate::flow::*;

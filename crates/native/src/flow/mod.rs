@@ -539,7 +539,11 @@ pub struct Module {
     pub orders: FxHashMap<FunctionId, usize>,
     /// What the functions that add boxes have become: see `holes`.
     pub loops_of_merges: FxHashSet<FunctionId>,
+    pub lengths: KnownLengths,
 }
+
+/// The lengths of arrays that are known before the program runs, and not empty: data, which is always the same.
+pub type KnownLengths = FxHashMap<Var, Vec<usize>>;
 
 impl Block {
     /// A body that is not there yet. It may fail, for all that is known.

@@ -44,9 +44,14 @@ pub struct Signature {
     pub data: Vec<(Symbol, Type)>,
 }
 
+/// Of data the lengths of its leaves along their axes, in order; none for a number.
+pub type DataLengths = FxHashMap<Symbol, Vec<Vec<usize>>>;
+
 /// Lowers the functions of one program into one flow module.
 pub struct Lowering<'a> {
     program: &'a Program,
+    /// The lengths of the leaves of data, as far as they are known.
+    data_lengths: &'a DataLengths,
     types: FxHashMap<TypeName, TypeDecl>,
     pub module: Module,
     adjoints: Adjoints,
@@ -72,11 +77,12 @@ pub struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    pub fn new(program: &'a Program) -> Lowering<'a> {
+    pub fn new(program: &'a Program, data_lengths: &'a DataLengths) -> Lowering<'a> {
         let builtin = TypeDecl::builtin().into_iter();
         let types = builtin.chain(program.types.values().cloned()).map(|d| (d.name.clone(), d)).collect();
         Lowering {
             program,
+            data_lengths,
             types,
             module: Module::default(),
             adjoints: Adjoints::default(),
@@ -219,6 +225,9 @@ impl<'a> Lowering<'a> {
         let ty = def.scheme.ty.clone();
         let vars: Vec<Var> = self.leaves(&ty, span)?.into_iter().map(|l| Var::fresh(&**name, l)).collect();
         let value = self.unflatten(&ty, &mut vars.iter().map(|v| Atom::Var(*v)), span)?;
+        let lengths = vars.iter().zip(self.data_lengths.get(name).into_iter().flatten());
+        let known = lengths.filter(|(_, lengths)| !lengths.is_empty() && !lengths.contains(&0));
+        self.module.lengths.extend(known.map(|(var, lengths)| (*var, lengths.clone())));
         self.data_params.extend(vars);
         self.data.push((name.clone(), ty));
         Ok(Some(value))

@@ -12,46 +12,51 @@ const SIMPLE: usize = 48;
 /// So many branches of a loop are taken out.
 const BRANCHES: usize = 3;
 
-pub fn run(block: &mut Block) {
+pub fn run(block: &mut Block, lengths: &KnownLengths) {
     with_stack(|| {
-        super::each_inside(block, run);
-        take_out(block, BRANCHES);
+        block.stmts.iter_mut().flat_map(|stmt| stmt.op.blocks_mut()).for_each(|inner| run(inner, lengths));
+        take_out(block, lengths, BRANCHES);
     })
 }
 
-fn take_out(block: &mut Block, left: usize) {
+fn take_out(block: &mut Block, lengths: &KnownLengths, left: usize) {
     for stmt in &mut block.stmts {
         let Op::For(l) = &stmt.op else { continue };
-        let Some(at) = decided(l).filter(|_| left > 0) else { continue };
-        let Op::If { cond, .. } = l.body.stmts[at].op else { continue };
-        let [then, otherwise] = [true, false].map(|taken| {
-            let mut side = side(stmt, l, at, taken);
-            hoist::run(&mut side);
-            forward::run(&mut side);
-            take_out(&mut side, left - 1);
-            side
+        let Some(cond) = decided(l).filter(|_| left > 0) else { continue };
+        let [then, otherwise] = [(); 2].map(|()| {
+            let copy = Renaming::default().stmt(stmt);
+            Block { results: copy.binds.iter().map(|v| Atom::Var(*v)).collect(), stmts: vec![copy] }
         });
-        stmt.op = Op::If { cond, then, otherwise, replayed: false };
+        let op = Op::If { cond: cond.into(), then, otherwise, replayed: false };
+        let mut whole = Block { stmts: vec![Stmt { op, ..stmt.clone() }], results: Vec::new() };
+        forward::run(&mut whole, lengths);
+        if let [Stmt { op: op @ Op::If { .. }, .. }] = &mut whole.stmts[..] {
+            for side in op.blocks_mut() {
+                hoist::run(side);
+                take_out(side, lengths, left - 1);
+            }
+            stmt.op = std::mem::replace(op, Op::Copy { value: cond.into() });
+        }
     }
 }
 
-/// The first branch of a simple loop whose condition comes from outside.
-fn decided(l: &For) -> Option<usize> {
-    let branches = || l.body.stmts.iter().enumerate().filter(|(_, s)| matches!(s.op, Op::If { .. }));
-    branches().next()?;
-    let mut size = 0;
-    if !l.carried.is_empty() || !is_simple(&l.body, &mut size) {
+/// What the first branch of a simple loop, at any depth, asks that comes from outside.
+fn decided(l: &For) -> Option<Var> {
+    let has_branches = l.body.stmts.iter().any(|s| matches!(s.op, Op::If { .. }));
+    if !has_branches || !l.carried.is_empty() || !is_simple(&l.body, &mut 0) {
         return None;
     }
-    let mut bound = FxHashSet::default();
+    let mut bound = FxHashSet::from_iter([l.index]);
     for_each_binder(&l.body, &mut |v| {
         bound.insert(v);
     });
-    let is_decided = |s: &Stmt| match &s.op {
-        Op::If { cond: Atom::Var(cond), .. } => !bound.contains(cond),
-        _ => false,
-    };
-    branches().find(|(_, s)| is_decided(s)).map(|(at, _)| at)
+    let mut found = None;
+    walk::for_each_stmt(&l.body, &mut |stmt| {
+        if let Op::If { cond: Atom::Var(cond), .. } = &stmt.op {
+            found = found.or(Some(*cond).filter(|cond| !bound.contains(cond)));
+        }
+    });
+    found
 }
 
 /// Whether a block is short and has no loops inside.
@@ -62,19 +67,4 @@ fn is_simple(block: &Block, size: &mut usize) -> bool {
         op => !op.has_blocks(),
     };
     *size <= SIMPLE && with_stack(|| block.stmts.iter().all(|stmt| inner(stmt, size)))
-}
-
-/// The loop if the branch goes one way, as a side of that branch.
-fn side(stmt: &Stmt, l: &For, at: usize, taken: bool) -> Block {
-    let mut l = l.clone();
-    let branch = l.body.stmts.remove(at);
-    if let Op::If { then, otherwise, .. } = branch.op {
-        let Block { stmts, results } = if taken { then } else { otherwise };
-        let copies = branch.binds.into_iter().zip(results);
-        let copies = copies.map(|(bind, value)| Stmt { binds: vec![bind], op: Op::Copy { value }, span: branch.span });
-        l.body.stmts.splice(at..at, stmts.into_iter().chain(copies).collect::<Vec<_>>());
-    }
-    let stmt = Renaming::default().stmt(&Stmt { binds: stmt.binds.clone(), op: Op::For(l), span: stmt.span });
-    let results = stmt.binds.iter().map(|v| Atom::Var(*v)).collect();
-    Block { stmts: vec![stmt], results }
 }

@@ -7,8 +7,10 @@ use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub fn run(block: &mut Block) {
-    Forward::default().block(block);
+pub fn run(block: &mut Block, lengths: &KnownLengths) {
+    let known = |lengths: &Vec<usize>| Made::Measured(lengths.iter().map(|n| Atom::Int(*n as i64)).collect());
+    let made = lengths.iter().map(|(array, lengths)| (*array, known(lengths))).collect();
+    Forward { made, ..Forward::default() }.block(block);
 }
 
 /// The body of a loop without so many of its first iterations and so many of its last; `only`: for the last of the others.
@@ -55,8 +57,9 @@ pub(super) enum Made {
     Choice(Atom, Atom, Atom),
     /// Collected by a loop of so many iterations; of a row, the lengths as far as they are known outside the loop.
     Collected(Atom, Vec<Option<Atom>>),
-    /// In the shape of another one.
+    /// In the shape of another one, or one with these lengths.
     Like(Atom),
+    Measured(Vec<Atom>),
 }
 
 /// The number of a block, in the order in which they are walked through.

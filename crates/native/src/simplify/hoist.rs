@@ -7,6 +7,9 @@ use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// So few iterations may not take a branch once.
+const FEW: i64 = 8;
+
 pub fn run(block: &mut Block) {
     with_stack(|| {
         let mut out = Vec::with_capacity(block.stmts.len());
@@ -34,6 +37,31 @@ pub fn run(block: &mut Block) {
             out.push(stmt);
         }
         block.stmts = out;
+    })
+}
+
+/// The same for arithmetic in branches of loops, so that these have less to decide; whether there was any. Not for what is differentiated later: where a
+/// branch is not taken, its derivative may be infinite.
+pub fn out_of_branches(block: &mut Block) -> bool {
+    with_stack(|| {
+        let mut moved = false;
+        let mut out = Vec::with_capacity(block.stmts.len());
+        for mut stmt in std::mem::take(&mut block.stmts) {
+            for inner in stmt.op.blocks_mut() {
+                moved |= out_of_branches(inner);
+            }
+            if let Op::For(l) = &mut stmt.op {
+                if !matches!(l.count, Atom::Int(..FEW)) {
+                    let mut inside = l.carried.iter().map(|(v, _)| *v).chain([l.index]).collect();
+                    let before = out.len();
+                    l.body.stmts.iter_mut().for_each(|stmt| take_from_branch(stmt, &mut inside, &mut out, true));
+                    moved |= out.len() > before;
+                }
+            }
+            out.push(stmt);
+        }
+        block.stmts = out;
+        moved
     })
 }
 
@@ -164,7 +192,7 @@ fn take_invariant(body: &mut Block, mut inside: FxHashSet<Var>) -> Vec<Stmt> {
         if movable && !depends(&stmt, &inside) {
             invariant.push(stmt);
         } else {
-            take_lengths(&mut stmt, &mut inside, &mut invariant);
+            take_from_branch(&mut stmt, &mut inside, &mut invariant, false);
             rest.push(stmt);
         }
     }
@@ -178,21 +206,24 @@ fn depends(stmt: &Stmt, inside: &FxHashSet<Var>) -> bool {
     depends
 }
 
-/// Takes lengths, and what is computed from them, out of a branch.
-fn take_lengths(stmt: &mut Stmt, inside: &mut FxHashSet<Var>, invariant: &mut Vec<Stmt>) {
+/// Takes lengths, and what is computed from them, out of a branch; `reals`: arithmetic of all kinds.
+fn take_from_branch(stmt: &mut Stmt, inside: &mut FxHashSet<Var>, invariant: &mut Vec<Stmt>, reals: bool) {
     inside.extend(stmt.binds.iter().copied());
     let Op::If { then, otherwise, .. } = &mut stmt.op else { return };
     for side in [then, otherwise] {
         for mut stmt in std::mem::take(&mut side.stmts) {
             let movable = match &stmt.op {
                 Op::Dim { .. } => true,
-                Op::Scalar { args, .. } => args.iter().all(|a| a.ty() == Type::INT) && stmt.binds[0].ty != Type::REAL,
+                Op::Scalar { args, .. } => {
+                    reals || args.iter().all(|a| a.ty() == Type::INT) && stmt.binds[0].ty != Type::REAL
+                }
+                Op::Select { .. } => reals,
                 _ => false,
             };
             if movable && !depends(&stmt, inside) {
                 invariant.push(stmt);
             } else {
-                with_stack(|| take_lengths(&mut stmt, inside, invariant));
+                with_stack(|| take_from_branch(&mut stmt, inside, invariant, reals));
                 side.stmts.push(stmt);
             }
         }

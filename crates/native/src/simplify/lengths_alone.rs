@@ -15,7 +15,7 @@ pub fn run(block: &mut Block, module: &Module) {
     }
     let mut tried = block.clone();
     hand_on(&mut tried, &changing);
-    forward::run(&mut tried);
+    forward::run(&mut tried, &module.lengths);
     share(&mut tried);
     dead::run(&mut tried, module);
     let mut left = 0;

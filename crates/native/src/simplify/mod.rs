@@ -69,7 +69,7 @@ pub fn module_within(module: &mut Module, room: &Room) {
     for id in 0..module.functions.len() {
         if has_loops(&module.functions[id].body) {
             let body = &mut module.functions[id].body;
-            forward::run(body);
+            forward::run(body, &module.lengths);
             fuse::run(body);
             together::run_loops_in_turn(body);
         }
@@ -78,6 +78,10 @@ pub fn module_within(module: &mut Module, room: &Room) {
             continue;
         }
         let mut body = module.functions[id].body.clone();
+        if hoist::out_of_branches(&mut body) {
+            forward::run(&mut body, &module.lengths);
+            module.functions[id].body = body.clone();
+        }
         if gathers::run(&mut body, module) {
             block(&mut body, module);
             if recompute::run(&mut body, module) {
@@ -89,7 +93,7 @@ pub fn module_within(module: &mut Module, room: &Room) {
             collect::instead_of_copies(&mut body);
             // What began with these arrays now reads their elements.
             recompute::run(&mut body, module);
-            forward::run(&mut body);
+            forward::run(&mut body, &module.lengths);
             dead::run(&mut body, module);
             module.functions[id].body = body;
         }
@@ -117,7 +121,7 @@ pub fn module_within(module: &mut Module, room: &Room) {
             dead::run(&mut body, module);
             module.functions[id].body = body;
         }
-        decided::run(&mut module.functions[id].body);
+        decided::run(&mut module.functions[id].body, &module.lengths);
         // What is called may be called often.
         if !called.contains(&FunctionId(id)) {
             underflow::run(&mut module.functions[id].body);
@@ -131,13 +135,13 @@ pub fn module_within(module: &mut Module, room: &Room) {
 pub fn block(block: &mut Block, module: &Module) {
     if !has_loops(block) {
         // All that is left to do is done at once.
-        small_arrays(block);
+        small_arrays(block, &module.lengths);
         return dead::run(block, module);
     }
     // Each step makes room for others; twice is enough for what differentiation writes.
     for _ in 0..2 {
-        small_arrays(block);
-        forward::run(block);
+        small_arrays(block, &module.lengths);
+        forward::run(block, &module.lengths);
         wraps::run(block);
         limits::run(block);
         columns::run(block);
@@ -158,7 +162,7 @@ pub fn block(block: &mut Block, module: &Module) {
         sums::out_of_loops(block);
     }
     hoist::arrays(block);
-    forward::run(block);
+    forward::run(block, &module.lengths);
     dead::run(block, module);
 }
 
@@ -194,7 +198,7 @@ pub fn steps_inside(l: &For) -> Option<Block> {
 
 /// Works out of a block what is known, such as branches on what is decided.
 pub fn known(block: &mut Block) {
-    forward::run(block);
+    forward::run(block, &KnownLengths::default());
 }
 
 /// Works out of a loop what is known if so many of its first and so many of its last iterations are left out; `only`: of the rest, all but the last.
@@ -213,14 +217,14 @@ pub fn dead_code(block: &mut Block, module: &Module) {
 }
 
 /// Gives arrays of a few numbers up in favour of the numbers.
-fn small_arrays(block: &mut Block) {
+fn small_arrays(block: &mut Block, lengths: &KnownLengths) {
     for _ in 0..4 {
-        forward::run(block);
+        forward::run(block, lengths);
         let written_out = unroll::run(block);
-        let taken_apart = small::run(block);
+        let taken_apart = small::run(block, lengths);
         if !written_out && !taken_apart {
             return;
         }
     }
-    forward::run(block);
+    forward::run(block, lengths);
 }

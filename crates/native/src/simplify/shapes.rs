@@ -9,25 +9,49 @@ impl Forward {
     /// An array that is state of a loop keeps its shape if each iteration hands on one of the shape that it got, or of the shape that it had
     /// in the beginning.
     pub(super) fn state_shapes(&mut self, carried: &[(Var, Atom)], body: &Block, skip: usize, binds: &[Var]) {
-        for (i, (var, init)) in carried.iter().enumerate().filter(|(_, (v, _))| v.ty.is_array()) {
-            let first = init.var().and_then(|v| self.dim(v, 0).or_else(|| self.find(&Key::Dim(v, 0))));
-            let mut kept = FxHashMap::default();
-            let keeps = |next: &Atom| self.keeps_shape(&[body], *next, (*var, first), &mut kept);
-            if body.results.get(i + skip).is_some_and(keeps) {
-                self.made.insert(*var, Made::Like(*init));
-                self.made.insert(binds[i], Made::Like(*init));
+        let mut left: Vec<usize> = (0..carried.len()).filter(|i| carried[*i].0.ty.is_array()).collect();
+        // State may be handed on to other state, of which it has to be known first.
+        loop {
+            let before = left.len();
+            left.retain(|i| {
+                let (var, init) = carried[*i];
+                let first = self.lengths_of(init);
+                let mut kept = FxHashMap::default();
+                let keeps = |next: &Atom| self.keeps_shape(&[body], *next, (var, &first), &mut kept);
+                let keeps = body.results.get(i + skip).is_some_and(keeps);
+                if keeps {
+                    self.made.insert(var, Made::Like(init));
+                    self.made.insert(binds[*i], Made::Like(init));
+                }
+                !keeps
+            });
+            if left.len() == before || left.is_empty() {
+                return;
             }
         }
     }
 
-    /// An array that a branch gives has the shape of another one, if it has on both sides.
+    /// An array that a branch gives has the shape of another one, if it has on both sides, or the lengths that both sides give it.
     pub(super) fn branch_shapes(&mut self, binds: &[Var], sides: [&mut Block; 2]) {
         for (i, bind) in binds.iter().enumerate().filter(|(_, v)| v.ty.is_array()) {
-            let [one, other] = [0, 1].map(|side| self.shaped_like(sides[side].results[i]));
-            if let (Some(first), true) = (one, one == other) {
+            let [one, other] = [0, 1].map(|side| sides[side].results[i]);
+            if let (Some(first), true) = (self.shaped_like(one), self.shaped_like(one) == self.shaped_like(other)) {
                 self.made.insert(*bind, Made::Like(first.into()));
+                continue;
+            }
+            // What both sides know was there before them.
+            let both = |(n, m): (Option<Atom>, Option<Atom>)| n.filter(|_| n == m);
+            let lengths = self.lengths_of(one).into_iter().zip(self.lengths_of(other)).map(both);
+            if let Some(lengths) = lengths.collect() {
+                self.made.insert(*bind, Made::Measured(lengths));
             }
         }
+    }
+
+    /// The lengths of an array, as far as they are known.
+    fn lengths_of(&self, array: Atom) -> Vec<Option<Atom>> {
+        let known = |array: Var, axis: u8| self.dim(array, axis).or_else(|| self.find(&Key::Dim(array, axis)));
+        array.var().map_or(Vec::new(), |array| (0..array.ty.rank).map(|axis| known(array, axis)).collect())
     }
 
     /// The first array whose shape an array is known to have.
@@ -39,13 +63,13 @@ impl Forward {
         Some(var)
     }
 
-    /// Whether a result of the last of some blocks, each in the one before it, has the shape of the loop's state, whose length was `first`; `kept`: of which it
-    /// is known.
+    /// Whether a result of the last of some blocks, each in the one before it, has the shape of the loop's state, whose lengths were `first`, as far as they
+    /// are known; `kept`: of which it is known.
     fn keeps_shape(
         &self,
         blocks: &[&Block],
         result: Atom,
-        (state, first): (Var, Option<Atom>),
+        (state, first): (Var, &[Option<Atom>]),
         kept: &mut FxHashMap<Var, bool>,
     ) -> bool {
         let Some(var) = result.var() else { return false };
@@ -56,20 +80,27 @@ impl Forward {
             return *known;
         }
         let stmts = || blocks.iter().rev().flat_map(|b| &b.stmts);
-        let Some(made) = stmts().find(|s| s.binds.contains(&var)) else { return false };
+        let Some(made) = stmts().find(|s| s.binds.contains(&var)) else {
+            return first.iter().all(Option::is_some) && self.lengths_of(self.replaced.atom(result)) == *first;
+        };
         // Of a matrix without rows, nobody knows how long they would be.
         let has_length = |n: Atom| {
             let now =
                 |s: &Stmt| matches!(s.op, Op::Dim { array, axis: 0 } if array == state) && Some(s.binds[0]) == n.var();
-            var.ty.rank == 1 && (Some(self.replaced.atom(n)) == first || stmts().any(now))
+            var.ty.rank == 1 && (stmts().any(now) || Some(self.number_in(blocks, n)) == first[0])
+        };
+        let has_lengths = || {
+            let lengths = self.lengths_in(blocks, var);
+            var.ty.rank > 1 && lengths.is_some_and(|lengths| lengths.into_iter().map(Some).eq(first.iter().copied()))
         };
         let mut keeps =
             |blocks: &[&Block], before: Atom| with_stack(|| self.keeps_shape(blocks, before, (state, first), kept));
         let keeps = match &made.op {
             Op::Set { array, .. } => keeps(blocks, (*array).into()),
-            Op::Stop { value } | Op::Copy { value } => keeps(blocks, *value),
-            Op::Fill { dims, .. } => dims.first().is_some_and(|n| has_length(*n)),
-            Op::For(l) => made.binds[l.carried.len()..].contains(&var) && has_length(l.count),
+            Op::Stop { value } | Op::Copy { value } | Op::Open { init: value } => keeps(blocks, *value),
+            Op::Freeze { acc } => keeps(blocks, (*acc).into()),
+            Op::Fill { dims, .. } => dims.first().is_some_and(|n| has_length(*n)) || has_lengths(),
+            Op::For(l) => made.binds[l.carried.len()..].contains(&var) && (has_length(l.count) || has_lengths()),
             Op::If { then, otherwise, .. } => {
                 let at = made.binds.iter().position(|v| *v == var);
                 [then, otherwise].iter().all(|branch| {
@@ -81,6 +112,50 @@ impl Forward {
         };
         kept.insert(var, keeps);
         keeps
+    }
+
+    /// The lengths of an array that is made in the last of some blocks, each in the one before it, which are not simplified yet; whatever the program does: rows
+    /// have a length only if there are any.
+    fn lengths_in(&self, blocks: &[&Block], array: Var) -> Option<Vec<Atom>> {
+        let Some(made) = blocks.iter().rev().flat_map(|b| &b.stmts).find(|s| s.binds.contains(&array)) else {
+            return self.lengths_of(self.replaced.atom(array.into())).into_iter().collect();
+        };
+        match &made.op {
+            Op::Set { array, .. } | Op::Freeze { acc: array } => with_stack(|| self.lengths_in(blocks, *array)),
+            Op::Stop { value } | Op::Copy { value } | Op::Open { init: value } => {
+                with_stack(|| self.lengths_in(blocks, value.var()?))
+            }
+            Op::Fill { dims, .. } => Some(dims.iter().map(|n| self.number_in(blocks, *n)).collect()),
+            Op::For(l) => {
+                let at = made.binds[l.carried.len()..].iter().position(|v| *v == array)?;
+                let row = l.body.results[l.carried.len() + at].var().filter(|v| v.ty.is_array());
+                let count = self.number_in(blocks, l.count);
+                let inside =
+                    row.map_or(Some(Vec::new()), |row| self.lengths_in(&[blocks, &[&l.body]].concat(), row))?;
+                let is_some = matches!(count, Atom::Int(1..)) || inside.iter().all(|n| *n == count);
+                is_some.then(|| [&[count], &inside[..]].concat())
+            }
+            Op::If { then, otherwise, .. } => {
+                let at = made.binds.iter().position(|v| *v == array)?;
+                let [one, other] = [then, otherwise]
+                    .map(|side| with_stack(|| self.lengths_in(&[blocks, &[side]].concat(), side.results[at].var()?)));
+                one.filter(|one| Some(one) == other.as_ref())
+            }
+            _ => None,
+        }
+    }
+
+    /// A number in such a block; what it is, if it is the length of an array of which that is known.
+    fn number_in(&self, blocks: &[&Block], n: Atom) -> Atom {
+        let n = self.replaced.atom(n);
+        let made = |v: Var| blocks.iter().rev().flat_map(|b| &b.stmts).find(|s| s.binds == [v]);
+        match n.var().and_then(made).map(|stmt| &stmt.op) {
+            Some(Op::Dim { array, axis }) => {
+                let lengths = with_stack(|| self.lengths_in(blocks, *array));
+                lengths.and_then(|lengths| lengths.get(*axis as usize).copied()).unwrap_or(n)
+            }
+            _ => n,
+        }
     }
 
     /// The array that a loop copies, collecting its elements one after the other.
@@ -129,6 +204,7 @@ impl Forward {
                 let first = items.first()?.var()?;
                 dim(first, axis - 1, some.saturating_sub(1))
             }
+            Made::Measured(lengths) => lengths.get(axis as usize).copied(),
             Made::Collected(count, _) if axis == 0 => Some(*count),
             Made::Collected(count, row) => {
                 let length = row.get(axis as usize - 1).copied().flatten()?;

@@ -7,8 +7,8 @@ use gradus_core::traverse::with_stack;
 use rustc_hash::FxHashMap;
 
 /// Says whether anything was taken apart.
-pub fn run(block: &mut Block) -> bool {
-    let mut small = Small::default();
+pub fn run(block: &mut Block, lengths: &KnownLengths) -> bool {
+    let mut small = Small { lengths, parts: FxHashMap::default(), before: None, changed: false };
     small.block(block);
     small.changed
 }
@@ -27,8 +27,8 @@ pub(super) struct Numbers {
     pub(super) items: Vec<Atom>,
 }
 
-#[derive(Default)]
 pub(super) struct Small<'a> {
+    lengths: &'a KnownLengths,
     parts: FxHashMap<Var, Parts>,
     /// What is known from before, for a trial.
     before: Option<&'a Small<'a>>,
@@ -262,10 +262,11 @@ impl Small<'_> {
         }
         front.append(&mut body.stmts);
         body.stmts = front;
-        forward::run(body);
+        forward::run(body, self.lengths);
         unroll::run(body);
-        forward::run(body);
-        let mut inner = Small { before: Some(self), ..Small::default() };
+        forward::run(body, self.lengths);
+        let mut inner =
+            Small { lengths: self.lengths, parts: FxHashMap::default(), before: Some(self), changed: false };
         inner.block(body);
         let next = |i: usize| body.results.get(i + skip).and_then(|a| inner.of(*a));
         let keeps = |(i, choice): (usize, &Option<Vec<usize>>)| choice.clone().filter(|_| meet(&[next(i)]) == *choice);
