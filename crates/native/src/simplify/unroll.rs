@@ -9,8 +9,10 @@ use rustc_hash::FxHashMap;
 
 /// More iterations than this stay a loop.
 pub const FEW: usize = 16;
-/// A loop may not become longer than this many statements.
+/// A loop may not become longer than this many statements; with more iterations than [`VERY_FEW`], not even this many.
 const LONG: usize = 400;
+const LONG_OF_MANY: usize = 160;
+const VERY_FEW: usize = 8;
 /// Nor may it become more than this many loops: they would cost the C compiler much, and gain nothing.
 const LOOPS: usize = 4;
 
@@ -62,8 +64,9 @@ fn iterations(l: &For) -> Option<usize> {
     let (statements, loops) = size(&l.body);
     // Of one that is run again, whoever does so might not be written out.
     let stays = l.replayed && loops > 0;
+    let long = if count <= VERY_FEW { LONG } else { LONG_OF_MANY };
     let fits =
-        !stays && count <= FEW && count.saturating_mul(statements) <= LONG && count.saturating_mul(loops) <= LOOPS;
+        !stays && count <= FEW && count.saturating_mul(statements) <= long && count.saturating_mul(loops) <= LOOPS;
     fits.then_some(count)
 }
 
