@@ -93,20 +93,36 @@ impl Forward {
             let lengths = self.lengths_in(blocks, var);
             var.ty.rank > 1 && lengths.is_some_and(|lengths| lengths.into_iter().map(Some).eq(first.iter().copied()))
         };
+        let place = made.binds.iter().position(|v| *v == var).unwrap_or(0);
+        let inner = match &made.op {
+            Op::For(l) if place < l.carried.len() => Some((l.carried[place], &l.body, l.body.results[place])),
+            Op::While(l) if place < l.carried.len() => Some((l.carried[place], &l.body, l.body.results[place + 1])),
+            _ => None,
+        };
         let mut keeps =
             |blocks: &[&Block], before: Atom| with_stack(|| self.keeps_shape(blocks, before, (state, first), kept));
+        if let Some(((inner, init), body, next)) = inner {
+            if !keeps(blocks, init) {
+                return false;
+            }
+            // It is taken to do so; if it does not, what was found meanwhile is not true.
+            let before = kept.clone();
+            kept.insert(inner, true);
+            let stays = with_stack(|| self.keeps_shape(&[blocks, &[body]].concat(), next, (state, first), kept));
+            if !stays {
+                *kept = before;
+            }
+            kept.insert(var, stays);
+            return stays;
+        }
         let keeps = match &made.op {
             Op::Set { array, .. } => keeps(blocks, (*array).into()),
             Op::Stop { value } | Op::Copy { value } | Op::Open { init: value } => keeps(blocks, *value),
             Op::Freeze { acc } => keeps(blocks, (*acc).into()),
             Op::Fill { dims, .. } => dims.first().is_some_and(|n| has_length(*n)) || has_lengths(),
-            Op::For(l) => made.binds[l.carried.len()..].contains(&var) && (has_length(l.count) || has_lengths()),
+            Op::For(l) => has_length(l.count) || has_lengths(),
             Op::If { then, otherwise, .. } => {
-                let at = made.binds.iter().position(|v| *v == var);
-                [then, otherwise].iter().all(|branch| {
-                    let result = at.and_then(|at| branch.results.get(at));
-                    result.is_some_and(|r| keeps(&[blocks, &[branch]].concat(), *r))
-                })
+                [then, otherwise].iter().all(|side| keeps(&[blocks, &[side]].concat(), side.results[place]))
             }
             _ => false,
         };
