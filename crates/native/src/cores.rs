@@ -194,7 +194,7 @@ fn uses_tape(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().any(|stmt| match &stmt.op {
             Op::Push { .. } | Op::Pop { .. } => true,
-            op => op.blocks().any(|inner| uses_tape(inner)),
+            op => op.blocks().any(uses_tape),
         })
     })
 }
@@ -420,7 +420,7 @@ fn has_those_rows(l: &For, rows: &[Vec<Length>]) -> bool {
 
 /// How many statements there are in a block, at any depth.
 fn size(block: &Block) -> usize {
-    let inner = |stmt: &Stmt| stmt.op.blocks().map(|inner| size(inner)).sum::<usize>();
+    let inner = |stmt: &Stmt| stmt.op.blocks().map(size).sum::<usize>();
     with_stack(|| block.stmts.iter().map(|stmt| 1 + inner(stmt)).sum())
 }
 

@@ -127,7 +127,7 @@ fn first_span(block: &Block) -> Option<Span> {
     with_stack(|| {
         block.stmts.iter().find_map(|stmt| match stmt.span == Span::default() {
             false => Some(stmt.span),
-            true => stmt.op.blocks().find_map(|inner| first_span(inner)),
+            true => stmt.op.blocks().find_map(first_span),
         })
     })
 }
@@ -316,9 +316,7 @@ fn added_to(block: &Block) -> Vec<Var> {
 }
 
 fn adds(block: &Block) -> bool {
-    with_stack(|| {
-        block.stmts.iter().any(|stmt| matches!(stmt.op, Op::Add { .. }) || stmt.op.blocks().any(|inner| adds(inner)))
-    })
+    with_stack(|| block.stmts.iter().any(|stmt| matches!(stmt.op, Op::Add { .. }) || stmt.op.blocks().any(adds)))
 }
 
 impl Kind {

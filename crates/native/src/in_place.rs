@@ -27,7 +27,7 @@ fn collects_in_order(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().all(|stmt| {
             let puts_off = matches!(&stmt.op, Op::Add { acc, .. } if acc.ty.rank > 0);
-            !puts_off && stmt.op.blocks().all(|inner| collects_in_order(inner))
+            !puts_off && stmt.op.blocks().all(collects_in_order)
         })
     })
 }

@@ -84,7 +84,7 @@ pub fn can_fail(module: &Module, id: FunctionId) -> bool {
                 let stops =
                     matches!(stmt.op, Op::Push { .. } | Op::Check { .. } | Op::Call { .. } | Op::For(_) | Op::While(_))
                         || matches!(&stmt.op, Op::Add { acc, .. } if acc.ty.shape().is_some());
-                arrays || stops || stmt.op.blocks().any(|b| block_can_fail(b))
+                arrays || stops || stmt.op.blocks().any(block_can_fail)
             })
         })
     }

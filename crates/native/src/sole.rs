@@ -179,7 +179,7 @@ fn changes_arrays(block: &Block) -> bool {
         block.stmts.iter().any(|stmt| match &stmt.op {
             Op::Set { .. } => true,
             Op::Open { init } => init.ty().is_array(),
-            op => op.blocks().any(|inner| changes_arrays(inner)),
+            op => op.blocks().any(changes_arrays),
         })
     })
 }

@@ -105,6 +105,32 @@ fn what_differs_in_shape_fails() {
     }
 }
 
+/// Loops in lanes look at their ends first. What fails is what the first iteration meets that fails.
+#[test]
+fn the_first_place_that_is_missing_fails() {
+    let text = "let f (n : int) (a : real[]) (b : real[]) : real[] = build n (fun i -> 2.0 * a.(i + 1) + b.(i - 1 + 1) * a.(i + 2))";
+    let reals = |count: usize| Leaf::reals(vec![2.0; count]);
+    for native in natives(text, &["f"]) {
+        let cases = [
+            (30, 30, 40, "a.(i + 2)"),
+            (30, 40, 20, "b.(i - 1 + 1)"),
+            (30, 20, 20, "a.(i + 2)"),
+            (30, 1, 9, "a.(i + 1)"),
+        ];
+        for (n, a, b, place) in cases {
+            match native.call(0, &[Leaf::Int(n), reals(a), reals(b)]) {
+                Err(RunError::Failed(site)) => {
+                    assert_eq!(site.failure, Failure::Index);
+                    assert_eq!(&text[site.span.start as usize..site.span.end as usize], place);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(native.call(0, &[Leaf::Int(30), reals(32), reals(30)]), Ok(vec![Leaf::reals(vec![8.0; 30])]));
+        assert_eq!(native.call(0, &[Leaf::Int(0), reals(0), reals(0)]), Ok(vec![Leaf::reals(Vec::new())]));
+    }
+}
+
 #[test]
 fn of_several_arrays_the_shortest_fails() {
     let text = "let f (n : int) (a : real[]) (b : real[]) : real = ifold n (fun i s -> 0.5 * s + a.(i) * b.(i)) 0.0\n\

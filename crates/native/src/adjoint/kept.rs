@@ -177,7 +177,7 @@ impl Sweep<'_> {
                 (Op::For(l), [array]) if is_of_sums(l, *array) && self.is_active((*array).into()) => keep.push(*array),
                 _ => {
                     stmt.op.for_each_operand(&mut |a| matter.extend(a.var().filter(|v| v.ty.is_array())));
-                    let inner = stmt.op.blocks().flat_map(|inner| free_vars(inner));
+                    let inner = stmt.op.blocks().flat_map(free_vars);
                     matter.extend(inner.filter(|v| v.ty.is_array()));
                 }
             }

@@ -97,7 +97,7 @@ impl Sweep<'_> {
                 op => self.has_traced_call(op),
             })
         };
-        self.has_calls && with_stack(|| op.blocks().any(|block| inside(block)))
+        self.has_calls && with_stack(|| op.blocks().any(inside))
     }
 
     pub(super) fn forward_traced_call(&mut self, function: FunctionId, args: &[Atom], binds: &[Var]) -> Record {

@@ -30,7 +30,7 @@ fn runs_in_lanes(l: &For) -> bool {
 /// Whether a block computes elementary functions, for which loops are cut into phases.
 fn has_functions(block: &Block) -> bool {
     with_stack(|| {
-        let inside = |stmt: &Stmt| stmt.op.blocks().any(|inner| has_functions(inner));
+        let inside = |stmt: &Stmt| stmt.op.blocks().any(has_functions);
         block.stmts.iter().any(|stmt| is_function(stmt) || inside(stmt))
     })
 }

@@ -221,7 +221,7 @@ pub fn has_calls(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().any(|stmt| match &stmt.op {
             Op::Call { .. } => true,
-            op => op.blocks().any(|inner| has_calls(inner)),
+            op => op.blocks().any(has_calls),
         })
     })
 }

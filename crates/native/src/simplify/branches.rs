@@ -120,7 +120,7 @@ impl Pairs {
             return None;
         }
         let all = self.uses.get_or_insert_with(|| count_uses(block));
-        let there: Vec<_> = block.stmts[later].op.blocks().map(|side| count_uses(side)).collect();
+        let there: Vec<_> = block.stmts[later].op.blocks().map(count_uses).collect();
         let only_there =
             |v: &Var| all.get(v).copied().unwrap_or(0) == there.iter().filter_map(|uses| uses.get(v)).sum::<usize>();
         binds.iter().all(only_there).then_some(later)

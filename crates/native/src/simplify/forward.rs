@@ -8,9 +8,7 @@ use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub fn run(block: &mut Block, lengths: &KnownLengths) {
-    let known = |lengths: &Vec<usize>| Made::Measured(lengths.iter().map(|n| Atom::Int(*n as i64)).collect());
-    let made = lengths.iter().map(|(array, lengths)| (*array, known(lengths))).collect();
-    Forward { made, ..Forward::default() }.block(block);
+    Forward::knowing(lengths).block(block);
 }
 
 /// The body of a loop without so many of its first iterations and so many of its last; `only`: for the last of the others.

@@ -107,7 +107,7 @@ fn fuse(block: &mut Block, at: usize, consumer: usize) {
 }
 
 pub(super) fn can_fail(block: &Block) -> bool {
-    block.stmts.iter().any(|s| matches!(s.op, Op::Check { .. } | Op::Call { .. }) || s.op.blocks().any(|b| can_fail(b)))
+    block.stmts.iter().any(|s| matches!(s.op, Op::Check { .. } | Op::Call { .. }) || s.op.blocks().any(can_fail))
 }
 
 /// A statement without effect, which the next cleaning takes out.

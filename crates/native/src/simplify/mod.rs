@@ -184,7 +184,7 @@ fn has_loops(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().any(|stmt| match &stmt.op {
             Op::For(_) | Op::While(_) => true,
-            op => op.blocks().any(|inner| has_loops(inner)),
+            op => op.blocks().any(has_loops),
         })
     })
 }

@@ -6,6 +6,13 @@ use gradus_core::traverse::with_stack;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl Forward {
+    pub(super) fn knowing(lengths: &KnownLengths) -> Forward {
+        let known = |lengths: &Vec<usize>| Made::Measured(lengths.iter().map(|n| Atom::Int(*n as i64)).collect());
+        let mut forward = Forward::default();
+        forward.made.extend(lengths.iter().map(|(array, lengths)| (*array, known(lengths))));
+        forward
+    }
+
     /// An array that is state of a loop keeps its shape if each iteration hands on one of the shape that it got, or of the shape that it had
     /// in the beginning.
     pub(super) fn state_shapes(&mut self, carried: &[(Var, Atom)], body: &Block, skip: usize, binds: &[Var]) {

@@ -17,7 +17,7 @@ fn has_remainders(block: &Block) -> bool {
     with_stack(|| {
         block.stmts.iter().any(|stmt| match &stmt.op {
             Op::Scalar { prim, .. } => *prim == Prim::ModInt,
-            op => op.blocks().any(|inner| has_remainders(inner)),
+            op => op.blocks().any(has_remainders),
         })
     })
 }
