@@ -85,8 +85,12 @@ fn value(expression: Function) -> Result<Value, Error> {
 fn literal(program: &Program, text: &str, ty: &Type, option: &str) -> Result<Value, Failure> {
     let Some(path) = text.strip_prefix('@') else {
         return gradus::json::read(text.as_bytes(), ty, &program.schema()).map_err(|error| {
+            let expression = match program.function(text) {
+                Ok(_) => format!("; what the program calls `{text}` is written '={text}'"),
+                Err(_) => String::new(),
+            };
             Failure::Input(format!(
-                "{option} {text}: {error}\n  a value of the type {} is needed",
+                "{option} {text}: {error}\n  a value of the type {} is needed{expression}",
                 gradus::type_text(ty)
             ))
         });

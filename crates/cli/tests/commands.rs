@@ -99,6 +99,15 @@ fn grad_prints_value_and_gradient() {
 }
 
 #[test]
+fn a_point_without_its_sign_is_told() {
+    let folder = Folder::new("point").with("p.gr", "let f x = x ^ 2 + 0.0\nlet here = 3.0\n");
+    folder
+        .run(&["grad", "p.gr", "f", "--at", "here"])
+        .exits(1)
+        .says("what the program calls `here` is written '=here'");
+}
+
+#[test]
 fn verify_fails_on_a_wrong_rule() {
     let folder = Folder::new("verify").with("w.gr", "let f x = x ^ 2 + 0.0\nderivative f x dy = 3.0 * x * dy\n");
     folder.run(&["grad", "w.gr", "f", "--at", "2", "--verify"]).exits(1).says("disagrees with finite differences");

@@ -98,7 +98,14 @@ impl TypeError {
             TypeError::TypeArity { name, expected, given, span } => {
                 let message =
                     format!("the type `{name}` takes {}, but is given {given}", count(*expected, "type argument"));
-                Diagnostic::error("E0112", message).label(*span, format!("{} here", count(*given, "argument")))
+                let said =
+                    Diagnostic::error("E0112", message).label(*span, format!("{} here", count(*given, "argument")));
+                match (*expected, &**name) {
+                    (0, "real" | "int" | "bool") => {
+                        said.help(format!("an array is written `{name}[]`, a list `{name} list`"))
+                    }
+                    _ => said,
+                }
             }
             TypeError::Mismatch(mismatch) => mismatch_words(mismatch),
             TypeError::Infinite { var, ty, span } => Diagnostic::error(
@@ -339,7 +346,14 @@ fn foreign(namespace: Namespace, module: Option<&str>, name: &str) -> Option<&'s
         (Namespace::Value, "pow" | "power") => "a power is written `x ** y`",
         (Namespace::Value, "ln") => "the natural logarithm is `log`",
         (Namespace::Value, "len" | "size") => "the number of elements of an array is its `length`",
-        (Namespace::Value, "float" | "double" | "float_of_int") => "an integer becomes a real by `real n`",
+        (Namespace::Value, "float" | "double" | "float_of_int" | "to_real" | "to_float" | "of_int") => {
+            "an integer becomes a real by `real n`"
+        }
+        (Namespace::Value, "int" | "int_of_float" | "to_int") => {
+            "a real becomes an integer by `round x`, `floor x` or `truncate x`"
+        }
+        (Namespace::Value, "ref") => "there are no mutable values: name the new value with another `let`",
+        (Namespace::Value, "zeros") => "an array of zeros is made by `replicate n 0.0`",
         (Namespace::Value, "print" | "println" | "printf") => "a program prints a value by `show e`",
         (Namespace::Value, "fold_left" | "foldl") => "arrays are folded from the left by `fold`, lists by `List.fold`",
         (Namespace::Value, "init" | "tabulate") => "an array is made from its indices by `build n f`",
@@ -477,6 +491,11 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
             _ => said.help("`real e` makes a `real` of an `int`, and `2.0` is a `real`; nothing is converted silently"),
         };
     }
+    if matches!(&m.why, Why::Result { function: Some(f), index: 1, .. } if &**f == "iterate")
+        && m.expected.ends_with(" either")
+    {
+        return said.help("a step gives `Inl next` to go on, and `Inr result` to stop");
+    }
     if m.actual == "unit" || m.expected == "unit" {
         return said;
     }
@@ -522,6 +541,9 @@ fn mismatch_words(m: &Mismatch) -> Diagnostic {
     if matches!(m.why, Why::Argument { .. }) && m.parts.is_none() {
         if tuple(&m.expected) && !tuple(&m.actual) {
             return said.help("the argument is a tuple, in parentheses: `f (a, b)`");
+        }
+        if matches!(&m.why, Why::Argument { function: Some(f), index: 2, .. } if &**f == "set") && tuple(&m.actual) {
+            return said.help("a number of a matrix is changed in its row: `set a i (set a.(i) j x)`");
         }
         if tuple(&m.actual) && !tuple(&m.expected) {
             return said.help("arguments stand one after the other, without comma: `f a b`");

@@ -215,6 +215,37 @@ fn tuples_and_curried_arguments() {
 }
 
 #[test]
+fn what_is_written_otherwise() {
+    check_error(
+        "let a = iterate (fun x -> x * 2.0) 1.0",
+        &["E0201 expected `(real, 'a) either`, found `real`
+  `x * 2.0`: this has type `real`
+  `iterate`: argument 1 of `iterate` is a function with the result `(real, 'a) either`
+  `x`: it has type `real` because of this
+  help: a step gives `Inl next` to go on, and `Inr result` to stop"],
+    );
+    check_error(
+        "let change (a : real[][]) = set a (1, 2) a.(0)",
+        &["E0201 expected `int`, found `int * int`
+  `(1, 2)`: this has type `int * int`
+  `set`: argument 2 of `set` has type `int`
+  help: a number of a matrix is changed in its row: `set a i (set a.(i) j x)`"],
+    );
+    check_error(
+        "let f (a : array real) = a",
+        &["E0112 the type `real` takes no type arguments, but is given 1
+  `array real`: 1 argument here
+  help: an array is written `real[]`, a list `real list`"],
+    );
+    check_error(
+        "let a = ref 1.0",
+        &["E0101 unknown variable `ref`
+  `ref`: not found here
+  help: there are no mutable values: name the new value with another `let`"],
+    );
+}
+
+#[test]
 fn an_annotation_that_promises_too_much() {
     check_error(
         "let first : 'a 'b. 'a -> 'b -> 'a = fun x y -> y",
