@@ -111,7 +111,7 @@ pub(super) fn made_before(before: &mut [Stmt], later: &Stmt) -> Option<Renaming>
         // What else is read is not known to be in bounds before it is checked.
         if names.join(&only_values, first.index, &mut body).is_some_and(is_most) && reads(&body) == reads(&first.body) {
             first.body = body;
-            names.collect(&l.body.results, &later.binds, &mut first.body.results, binds);
+            names.collect((&l.body.results, &later.binds), 0, &mut first.body.results, binds);
             return Some(names.of);
         }
     }
@@ -229,6 +229,7 @@ impl Names {
                     }
                 },
                 (Op::Freeze { .. } | Op::Add { .. }, _, Some(_)) => {}
+                (Op::Set { .. }, _, Some(_)) => shared.same += 1,
                 (Op::Freeze { acc }, _, None) if self.started.contains(acc) => rest.push(stmt.clone()),
                 (Op::Add { acc, index, .. }, [], None) if acc.ty.rank == 0 && index.is_empty() => {
                     self.start(*acc)?;
@@ -286,14 +287,19 @@ impl Names {
     ) -> Option<Shared> {
         let (_, there) = later.stmts.split_at_mut(at);
         let (Stmt { op: Op::For(l), binds: arrays, .. }, behind) = there.split_first_mut()? else { return None };
-        if !inner.carried.is_empty() || !l.carried.is_empty() || !self.is(inner.count, l.count) {
+        // What is noted for the way back is state, too, behind the other.
+        let (states, more) = (inner.carried.len(), l.carried.len());
+        let mut starts = inner.carried.iter().zip(&l.carried);
+        if states > more || !self.is_count(inner.count, l.count) || !starts.all(|((_, a), (_, b))| self.is(*a, *b)) {
             return None;
         }
         let before = self.clone();
         let mut body = l.body.clone();
+        self.of.map.extend(inner.carried.iter().zip(&l.carried).map(|((a, _), (b, _))| (*a, (*b).into())));
         self.depth += 1;
         let shared = with_stack(|| self.join(inner, l.index, &mut body)).filter(|shared| shared.same > 0);
         self.depth -= 1;
+        let shared = shared.filter(|_| self.are(&inner.body.results[..states], &body.results[..states]));
         let is_late =
             |v: &Var| own.contains(v) || arrays.contains(v) || behind.iter().any(|stmt| stmt.binds.contains(v));
         if shared.is_none() || walk::free_vars(&body).iter().any(is_late) {
@@ -301,7 +307,8 @@ impl Names {
             return None;
         }
         l.body = body;
-        self.collect(&inner.body.results, binds, &mut l.body.results, arrays);
+        self.of.map.extend(binds[..states].iter().zip(&*arrays).map(|(a, b)| (*a, (*b).into())));
+        self.collect((&inner.body.results[states..], &binds[states..]), more, &mut l.body.results, arrays);
         shared
     }
 
@@ -342,11 +349,18 @@ impl Names {
         shared
     }
 
-    /// Lets a loop that has joined another collect what that one collects, unless it does.
-    fn collect(&mut self, results: &[Atom], binds: &[Var], there: &mut Vec<Atom>, arrays: &mut Vec<Var>) {
+    /// Lets a loop that has joined another collect what that one collects, behind its own state, unless it does.
+    fn collect(
+        &mut self,
+        (results, binds): (&[Atom], &[Var]),
+        states: usize,
+        there: &mut Vec<Atom>,
+        arrays: &mut Vec<Var>,
+    ) {
         for (result, bind) in results.iter().zip(binds) {
             let result = self.of.atom(*result);
-            let at = there.iter().position(|r| *r == result).unwrap_or_else(|| {
+            let known = there.iter().skip(states).position(|r| *r == result);
+            let at = known.map(|at| states + at).unwrap_or_else(|| {
                 there.push(result);
                 arrays.push(bind.refresh());
                 arrays.len() - 1
@@ -459,6 +473,9 @@ impl Names {
             (Op::Scalar { prim: p, args: a }, Op::Scalar { prim: q, args: b }) => p == q && self.are(a, b),
             (Op::Get { array: x, index: a }, Op::Get { array: y, index: b }) => {
                 self.is((*x).into(), (*y).into()) && self.are(a, b)
+            }
+            (Op::Set { array: x, index: a, value: v }, Op::Set { array: y, index: b, value: w }) => {
+                self.is((*x).into(), (*y).into()) && self.are(a, b) && self.is(*v, *w)
             }
             (Op::Dim { array: x, axis: i }, Op::Dim { array: y, axis: j }) => {
                 self.is((*x).into(), (*y).into()) && i == j
