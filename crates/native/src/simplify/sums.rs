@@ -18,10 +18,11 @@ pub fn from_state(block: &mut Block) {
             let (mut before, mut after) = (Vec::new(), Vec::new());
             if let Op::For(l) = &mut stmt.op {
                 let mut i = 0;
+                let mut uses = None;
                 while i < l.carried.len() {
                     let (var, init) = l.carried[i];
                     let acc = Var::fresh(var.name, var.ty.accumulator());
-                    if var.ty.is_real() && rewrite(&mut l.body, var, i, acc) {
+                    if var.ty.is_real() && rewrite(&mut l.body, var, i, acc, &mut uses) {
                         let bind = stmt.binds.remove(i);
                         l.carried.remove(i);
                         l.body.results.remove(i);
@@ -41,10 +42,15 @@ pub fn from_state(block: &mut Block) {
 }
 
 /// Rewrites a block whose result number `i` is `c` with something added; says whether it is.
-fn rewrite(body: &mut Block, c: Var, i: usize, acc: Var) -> bool {
-    let uses = count_uses(body);
+/// `uses`: of the variables in the block, if they have been counted since it was changed.
+fn rewrite(body: &mut Block, c: Var, i: usize, acc: Var, uses: &mut Option<FxHashMap<Var, usize>>) -> bool {
+    let counted = uses.get_or_insert_with(|| count_uses(body));
     let next = body.results.get(i).and_then(|a| a.var());
-    next.is_some_and(|next| add_to(body, c, next, acc, &uses))
+    let rewritten = next.is_some_and(|next| add_to(body, c, next, acc, counted));
+    if rewritten {
+        *uses = None;
+    }
+    rewritten
 }
 
 /// Rewrites a block that makes `next` of `c` by adding to it, and does nothing else with either; says whether it does.
@@ -92,7 +98,7 @@ fn add_to(body: &mut Block, c: Var, next: Var, acc: Var, uses: &FxHashMap<Var, u
             let mut sides = [then.clone(), otherwise.clone()];
             let is_added_to = |side: &mut Block| match side.results[number] == c.into() {
                 true => inside(side) == 1,
-                false => with_stack(|| rewrite(side, c, number, acc)),
+                false => with_stack(|| rewrite(side, c, number, acc, &mut None)),
             };
             if !sides.iter_mut().all(is_added_to) {
                 return false;

@@ -414,9 +414,13 @@ impl Names {
             Op::Open { init } if stmt.binds[0].ty.rank == 0 => Some((stmt.binds[0], (init, self.depth))),
             _ => None,
         });
-        // The addition, and the end.
-        let uses = walk::count_uses(block);
-        opened.filter(|(acc, _)| uses.get(acc) == Some(&2)).collect()
+        let mut opened: FxHashMap<Var, Start> = opened.collect();
+        if !opened.is_empty() {
+            // The addition, and the end.
+            let uses = walk::count_uses(block);
+            opened.retain(|acc, _| uses.get(acc) == Some(&2));
+        }
+        opened
     }
 
     fn is(&self, a: Atom, b: Atom) -> bool {
