@@ -2,7 +2,7 @@
 
 use crate::output::Failure;
 use gradus::data::{self, Format};
-use gradus::{Added, Argument, Backend, Error, FsLoader, Function, Loader, Options, Program, Type, Value};
+use gradus::{Added, Argument, Error, FsLoader, Function, Loader, Program, Type, Value};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -69,14 +69,9 @@ impl Application {
     }
 }
 
-/// Steps that take the evaluator less than a compiler takes for anything.
-const A_FEW_STEPS: u64 = 20_000;
-
 /// The value of an expression, compiled only if it takes long. What goes wrong is told by what was chosen to run programs.
 fn value(expression: Function) -> Result<Value, Error> {
-    let asked = expression.program().options();
-    let max_steps = Some(asked.max_steps.unwrap_or(A_FEW_STEPS).min(A_FEW_STEPS));
-    let options = Options { backend: Backend::Reference, max_steps, ..asked.clone() };
+    let options = expression.program().options().for_a_few_steps();
     let evaluated = expression.within(&expression.program().clone().with_options(options)).call(&[]);
     evaluated.or_else(|_| expression.call(&[]))
 }

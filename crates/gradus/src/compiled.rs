@@ -21,9 +21,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Steps that take the evaluator less than a compiler takes for anything.
-const A_FEW_STEPS: u64 = 20_000;
-
 /// A program that runs as machine code.
 pub struct Compiled {
     program: Program,
@@ -274,9 +271,7 @@ impl Compiled {
         if names.is_empty() {
             return;
         }
-        let options = self.program.options().clone();
-        let max_steps = Some(options.max_steps.unwrap_or(A_FEW_STEPS).min(A_FEW_STEPS));
-        let program = self.program.clone().with_options(Options { max_steps, ..options });
+        let program = self.program.clone().with_options(self.program.options().for_a_few_steps());
         let known: Vec<_> = self.computed().collect();
         let Ok(mut evaluator) = Evaluator::knowing(&program, &known) else { return };
         for name in names {

@@ -51,7 +51,16 @@ pub struct Options {
     pub interrupt: Option<Arc<AtomicBool>>,
 }
 
+/// Steps that take the evaluator less than a compiler takes for anything.
+const A_FEW_STEPS: u64 = 20_000;
+
 impl Options {
+    /// The same for the evaluator, which is to give up after a few steps.
+    pub fn for_a_few_steps(&self) -> Options {
+        let max_steps = Some(self.max_steps.unwrap_or(A_FEW_STEPS).min(A_FEW_STEPS));
+        Options { backend: Backend::Reference, max_steps, ..self.clone() }
+    }
+
     /// Whether programs are compiled to machine code.
     pub fn compiles(&self) -> bool {
         match self.backend {

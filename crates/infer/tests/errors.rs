@@ -233,9 +233,14 @@ fn what_is_written_otherwise() {
     );
     check_error(
         "let f (a : array real) = a",
-        &["E0112 the type `real` takes no type arguments, but is given 1
+        &[
+            "E0104 unknown type `array`
+  `array`: not found here
+  help: the type of arrays is written with brackets, as in `real[]`",
+            "E0112 the type `real` takes no type arguments, but is given 1
   `array real`: 1 argument here
-  help: an array is written `real[]`, a list `real list`"],
+  help: an array is written `real[]`, a list `real list`",
+        ],
     );
     check_error(
         "let a = ref 1.0",
