@@ -16,7 +16,7 @@ use gradus_native::flow::Failure;
 use gradus_native::lower::{DataLengths, Signature};
 use gradus_native::{Call, Entry, Executable, Layout, Leaf, Limits, Mismatch, RunError, Site};
 use gradus_source::{Diagnostic, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -318,12 +318,14 @@ impl Compiled {
 
     /// The lengths of data and constants that terms need, as far as these are there.
     fn lengths(&self, entries: &[Entry]) -> DataLengths {
-        let core = self.constants.core();
-        let constants = entries.iter().flat_map(|entry| self.constants.needed_by(&entry.term));
-        let names = constants.chain(self.data.iter().map(|(name, ..)| name.clone()));
-        let lengths = names.filter_map(|name| {
+        if self.computed.is_empty() && self.data.is_empty() {
+            return DataLengths::default();
+        }
+        let names: FxHashSet<Symbol> =
+            entries.iter().flat_map(|entry| self.constants.definitions_of(&entry.term)).collect();
+        let lengths = names.into_iter().filter_map(|name| {
             let (ty, _) = self.known(&name)?;
-            let layout = Layout::of(core, ty).ok()?;
+            let layout = Layout::of(self.constants.core(), ty).ok()?;
             let mut leaves = Vec::new();
             self.flatten_known(&name, &layout, &mut leaves).ok()?;
             Some((name, leaves.iter().map(|leaf| leaf.lengths().to_vec()).collect()))

@@ -50,11 +50,27 @@ impl Constants {
         self.known.get(name)
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
+    }
+
     /// The constants that a term needs, directly or not: each after those that it needs itself.
     pub fn needed_by(&self, term: &Term) -> Vec<Symbol> {
+        if self.is_empty() {
+            return Vec::new();
+        }
+        self.search(term).found
+    }
+
+    /// The definitions of all kinds that a term needs, directly or not.
+    pub fn definitions_of(&self, term: &Term) -> FxHashSet<Symbol> {
+        self.search(term).seen
+    }
+
+    fn search(&self, term: &Term) -> Search<'_> {
         let mut search = Search { constants: self, seen: FxHashSet::default(), found: Vec::new() };
         search.term(term);
-        search.found
+        search
     }
 }
 
