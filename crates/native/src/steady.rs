@@ -65,6 +65,11 @@ impl Lengths {
         }
     }
 
+    /// Whether an array that a loop carries has the same lengths in every iteration.
+    pub fn is_steady(&self, array: &Var) -> bool {
+        self.steady.contains(array)
+    }
+
     pub fn number(&self, atom: Atom) -> Length {
         let known = atom.var().and_then(|v| self.numbers.get(&v).copied());
         known.unwrap_or(Length::Number(atom))

@@ -22,7 +22,7 @@
 use super::strips::{is_over_strips, WIDEST};
 use crate::flow::walk::{count_uses, for_each_binder, Renaming};
 use crate::flow::*;
-use crate::steady;
+use crate::steady::{Length, Lengths};
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use gradus_source::Span;
@@ -58,12 +58,12 @@ pub fn is_over_segments(l: &For) -> bool {
 
 /// Says whether there were such loops. What takes steps again may compute more than is wanted.
 pub fn run(block: &mut Block, room: &Room) -> bool {
-    Long { lasts: &lasts(block), steady: steady::find(block) }.block(block, room, false)
+    Long { lasts: &lasts(block), lengths: Lengths::of(block) }.block(block, room, false)
 }
 
 /// Whether the loops with state inside the loops of a block will go by segments, as far as they keep anything of their steps. `lasts`: of the function.
 pub fn take_all_inside(block: &Block, lasts: &FxHashMap<Var, Atom>) -> bool {
-    let long = Long { lasts, steady: steady::find(block) };
+    let long = Long { lasts, lengths: Lengths::of(block) };
     let keeps = |stmt: &Stmt| matches!(&stmt.op, Op::For(l) if (1..stmt.binds.len()).contains(&l.carried.len()));
     let takes_all = |inner: &Block| {
         (0..inner.stmts.len()).all(|at| !keeps(&inner.stmts[at]) || long.there_and_back(inner, at).is_some())
@@ -93,8 +93,7 @@ pub fn lasts(block: &Block) -> FxHashMap<Var, Atom> {
 /// What is known of a function, to find its long loops.
 struct Long<'a> {
     lasts: &'a FxHashMap<Var, Atom>,
-    /// The arrays carried by loops that have the same lengths in every step.
-    steady: FxHashSet<Var>,
+    lengths: Lengths,
 }
 
 impl Long<'_> {
@@ -115,7 +114,7 @@ impl Long<'_> {
             while at < block.stmts.len() {
                 let found =
                     self.there_and_back(block, at).filter(|(_, loops)| !(strip && loops.is_short_in_strip(room)));
-                if let Some((back, [there, after])) = found.and_then(|(at, loops)| Some((at, loops.by_segments(room)?)))
+                if let Some((back, [there, after])) = found.and_then(|(at, loops)| Some((at, loops.by_segments(room, &self.lengths)?)))
                 {
                     changed = true;
                     block.stmts.splice(back..=back, after);
@@ -175,7 +174,7 @@ impl Long<'_> {
         }
         let keeps = |v: &Var| v.ty.shape().is_none() && v.ty.rank < Type::MAX_RANK;
         let rank = l.carried.iter().map(|(v, _)| v.ty.rank).max().unwrap_or(0);
-        let steady = |v: &Var| !v.ty.is_array() || self.steady.contains(v);
+        let steady = |v: &Var| !v.ty.is_array() || self.lengths.is_steady(v);
         l.carried.iter().all(|(v, _)| keeps(v) && steady(v)) && is_quick(&l.body, rank)
     }
 
@@ -242,10 +241,10 @@ struct Cut {
 
 impl Loops<'_> {
     /// The statements in place of the two loops; nothing if it is known that there are not so many steps.
-    fn by_segments(&self, room: &Room) -> Option<[Vec<Stmt>; 2]> {
+    fn by_segments(&self, room: &Room, lengths: &Lengths) -> Option<[Vec<Stmt>; 2]> {
         let mut b = Builder::new();
         b.span = self.span;
-        let cut = self.cut(&mut b, room)?;
+        let cut = self.cut(&mut b, room, lengths)?;
         let state = self.there.carried.iter().map(|(v, init)| (v.refresh(), *init));
         let some: Vec<Var> = self.kept.iter().map(|all| all.refresh()).collect();
         let nothing: Vec<Atom> = some.iter().map(|v| b.dummy(v.ty)).collect();
@@ -271,9 +270,9 @@ impl Loops<'_> {
     }
 
     /// How the steps are cut, by how much is kept of each of them.
-    fn cut(&self, b: &mut Builder, room: &Room) -> Option<Cut> {
+    fn cut(&self, b: &mut Builder, room: &Room, lengths: &Lengths) -> Option<Cut> {
         let count = self.there.count;
-        let width = self.width(b)?;
+        let width = self.width(b, lengths)?;
         let near = b.scalar(Prim::DivInt, &[Atom::Int(room.near), width]);
         let size = greater(b, near, Atom::Int(room.least));
         let most = b.scalar(Prim::DivInt, &[Atom::Int(room.whole), width]);
@@ -281,7 +280,7 @@ impl Loops<'_> {
         let is_wide = b.scalar(Prim::Greater, &[width, Atom::Int(WIDE)]);
         let is_whole = b.select(is_wide, Atom::Bool(true), is_short);
         // A loop that changes a few elements of a large array in each step keeps those; to keep the array at times would be more.
-        let state = self.state(b);
+        let state = self.state(b, lengths);
         let as_much = b.scalar(Prim::MulInt, &[width, Atom::Int(room.least / 2)]);
         let is_large = b.scalar(Prim::Greater, &[state, as_much]);
         let is_whole = b.select(is_large, Atom::Bool(true), is_whole);
@@ -296,14 +295,14 @@ impl Loops<'_> {
     }
 
     /// How many numbers are kept of a step; at least one. Of arrays that are not state it is not known, and taken to be as many as of one that is.
-    fn width(&self, b: &mut Builder) -> Option<Atom> {
+    fn width(&self, b: &mut Builder, lengths: &Lengths) -> Option<Atom> {
         let carried = &self.there.carried;
         let array = carried.iter().find_map(|(v, init)| v.ty.is_array().then(|| init.var()).flatten());
         let mut width = Atom::Int(0);
         for result in &self.there.body.results[carried.len()..] {
             let numbers = if result.ty().is_array() {
                 let own = carried.iter().find_map(|(v, init)| (*result == (*v).into()).then(|| init.var()).flatten());
-                numbers(b, own.or(array)?)
+                numbers(b, own.or(array)?, lengths)
             } else {
                 Atom::Int(1)
             };
@@ -313,10 +312,10 @@ impl Loops<'_> {
     }
 
     /// How many numbers of the state are in arrays.
-    fn state(&self, b: &mut Builder) -> Atom {
+    fn state(&self, b: &mut Builder, lengths: &Lengths) -> Atom {
         let arrays = self.there.carried.iter().filter_map(|(v, init)| init.var().filter(|_| v.ty.is_array()));
         arrays.fold(Atom::Int(0), |all, array| {
-            let more = numbers(b, array);
+            let more = numbers(b, array, lengths);
             b.scalar(Prim::AddInt, &[all, more])
         })
     }
@@ -448,9 +447,15 @@ impl Cut {
 }
 
 /// How many numbers an array has.
-fn numbers(b: &mut Builder, array: Var) -> Atom {
-    let dims = b.dims(array);
-    dims.into_iter().fold(Atom::Int(1), |all, dim| b.scalar(Prim::MulInt, &[all, dim]))
+fn numbers(b: &mut Builder, array: Var, lengths: &Lengths) -> Atom {
+    let lengths = lengths.of_array(array.into());
+    (0..array.ty.rank).zip(lengths).fold(Atom::Int(1), |all, (axis, length)| {
+        let dim = match length {
+            Length::Number(known @ Atom::Int(_)) => known,
+            _ => b.dim(array, axis),
+        };
+        b.scalar(Prim::MulInt, &[all, dim])
+    })
 }
 
 fn greater(b: &mut Builder, one: Atom, other: Atom) -> Atom {

@@ -5,6 +5,19 @@ use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// An array that is state of a loop, and its lengths in the beginning, as far as they are known.
+#[derive(Clone, Copy)]
+struct State<'a> {
+    var: Var,
+    first: &'a [Option<Atom>],
+}
+
+impl State<'_> {
+    fn is_known(&self) -> bool {
+        self.first.iter().all(Option::is_some)
+    }
+}
+
 impl Forward {
     pub(super) fn knowing(lengths: &KnownLengths) -> Forward {
         let known = |lengths: &Vec<usize>| Made::Measured(lengths.iter().map(|n| Atom::Int(*n as i64)).collect());
@@ -24,7 +37,7 @@ impl Forward {
                 let (var, init) = carried[*i];
                 let first = self.lengths_of(init);
                 let mut kept = FxHashMap::default();
-                let keeps = |next: &Atom| self.keeps_shape(&[body], *next, (var, &first), &mut kept);
+                let keeps = |next: &Atom| self.keeps_shape(&[body], *next, State { var, first: &first }, &mut kept);
                 let keeps = body.results.get(i + skip).is_some_and(keeps);
                 if keeps {
                     self.made.insert(var, Made::Like(init));
@@ -70,17 +83,11 @@ impl Forward {
         Some(var)
     }
 
-    /// Whether a result of the last of some blocks, each in the one before it, has the shape of the loop's state, whose lengths were `first`, as far as they
-    /// are known; `kept`: of which it is known.
-    fn keeps_shape(
-        &self,
-        blocks: &[&Block],
-        result: Atom,
-        (state, first): (Var, &[Option<Atom>]),
-        kept: &mut FxHashMap<Var, bool>,
-    ) -> bool {
+    /// Whether a result of the last of some blocks, each in the one before it, has the shape of the loop's state if that has kept it so far; `kept`: of which it
+    /// is known.
+    fn keeps_shape(&self, blocks: &[&Block], result: Atom, state: State, kept: &mut FxHashMap<Var, bool>) -> bool {
         let Some(var) = result.var() else { return false };
-        if var == state {
+        if var == state.var {
             return true;
         }
         if let Some(known) = kept.get(&var) {
@@ -88,17 +95,18 @@ impl Forward {
         }
         let stmts = || blocks.iter().rev().flat_map(|b| &b.stmts);
         let Some(made) = stmts().find(|s| s.binds.contains(&var)) else {
-            return first.iter().all(Option::is_some) && self.lengths_of(self.replaced.atom(result)) == *first;
+            return state.is_known() && self.lengths_of(self.replaced.atom(result)) == *state.first;
         };
         // Of a matrix without rows, nobody knows how long they would be.
         let has_length = |n: Atom| {
-            let now =
-                |s: &Stmt| matches!(s.op, Op::Dim { array, axis: 0 } if array == state) && Some(s.binds[0]) == n.var();
-            var.ty.rank == 1 && (stmts().any(now) || Some(self.number_in(blocks, n)) == first[0])
+            let now = |s: &Stmt| {
+                matches!(s.op, Op::Dim { array, axis: 0 } if array == state.var) && Some(s.binds[0]) == n.var()
+            };
+            var.ty.rank == 1 && (stmts().any(now) || Some(self.number_in(blocks, n, state)) == state.first[0])
         };
         let has_lengths = || {
-            let lengths = self.lengths_in(blocks, var);
-            var.ty.rank > 1 && lengths.is_some_and(|lengths| lengths.into_iter().map(Some).eq(first.iter().copied()))
+            let lengths = self.lengths_in(blocks, var, state);
+            lengths.is_some_and(|lengths| lengths.into_iter().map(Some).eq(state.first.iter().copied()))
         };
         let place = made.binds.iter().position(|v| *v == var).unwrap_or(0);
         let inner = match &made.op {
@@ -106,8 +114,7 @@ impl Forward {
             Op::While(l) if place < l.carried.len() => Some((l.carried[place], &l.body, l.body.results[place + 1])),
             _ => None,
         };
-        let mut keeps =
-            |blocks: &[&Block], before: Atom| with_stack(|| self.keeps_shape(blocks, before, (state, first), kept));
+        let mut keeps = |blocks: &[&Block], before: Atom| with_stack(|| self.keeps_shape(blocks, before, state, kept));
         if let Some(((inner, init), body, next)) = inner {
             if !keeps(blocks, init) {
                 return false;
@@ -115,7 +122,7 @@ impl Forward {
             // It is taken to do so; if it does not, what was found meanwhile is not true.
             let before = kept.clone();
             kept.insert(inner, true);
-            let stays = with_stack(|| self.keeps_shape(&[blocks, &[body]].concat(), next, (state, first), kept));
+            let stays = with_stack(|| self.keeps_shape(&[blocks, &[body]].concat(), next, state, kept));
             if !stays {
                 *kept = before;
             }
@@ -128,6 +135,7 @@ impl Forward {
             Op::Freeze { acc } => keeps(blocks, (*acc).into()),
             Op::Fill { dims, .. } => dims.first().is_some_and(|n| has_length(*n)) || has_lengths(),
             Op::For(l) => has_length(l.count) || has_lengths(),
+            Op::Literal { .. } => has_lengths(),
             Op::If { then, otherwise, .. } => {
                 [then, otherwise].iter().all(|side| keeps(&[blocks, &[side]].concat(), side.results[place]))
             }
@@ -139,46 +147,75 @@ impl Forward {
 
     /// The lengths of an array that is made in the last of some blocks, each in the one before it, which are not simplified yet; whatever the program does: rows
     /// have a length only if there are any.
-    fn lengths_in(&self, blocks: &[&Block], array: Var) -> Option<Vec<Atom>> {
+    fn lengths_in(&self, blocks: &[&Block], array: Var, state: State) -> Option<Vec<Atom>> {
+        if array == state.var {
+            return state.first.iter().copied().collect();
+        }
         let Some(made) = blocks.iter().rev().flat_map(|b| &b.stmts).find(|s| s.binds.contains(&array)) else {
             return self.lengths_of(self.replaced.atom(array.into())).into_iter().collect();
         };
+        // The lengths of so many rows, if there are any, or none would have that length.
+        let of_rows = |count: Atom, row: Option<Var>, blocks: &[&Block]| {
+            let inside = row.map_or(Some(Vec::new()), |row| with_stack(|| self.lengths_in(blocks, row, state)))?;
+            let is_some = matches!(count, Atom::Int(1..)) || inside.iter().all(|n| *n == count);
+            is_some.then(|| [&[count], &inside[..]].concat())
+        };
         match &made.op {
-            Op::Set { array, .. } | Op::Freeze { acc: array } => with_stack(|| self.lengths_in(blocks, *array)),
+            Op::Set { array, .. } | Op::Freeze { acc: array } => with_stack(|| self.lengths_in(blocks, *array, state)),
             Op::Stop { value } | Op::Copy { value } | Op::Open { init: value } => {
-                with_stack(|| self.lengths_in(blocks, value.var()?))
+                with_stack(|| self.lengths_in(blocks, value.var()?, state))
             }
-            Op::Fill { dims, .. } => Some(dims.iter().map(|n| self.number_in(blocks, *n)).collect()),
+            Op::Fill { dims, .. } => Some(dims.iter().map(|n| self.number_in(blocks, *n, state)).collect()),
+            // Rows that differ in length are no array.
+            Op::Literal { items, .. } => {
+                let row = items.first().and_then(|row| row.var()).filter(|v| v.ty.is_array());
+                of_rows(Atom::Int(items.len() as i64), row, blocks)
+            }
             Op::For(l) => {
                 let at = made.binds[l.carried.len()..].iter().position(|v| *v == array)?;
                 let row = l.body.results[l.carried.len() + at].var().filter(|v| v.ty.is_array());
-                let count = self.number_in(blocks, l.count);
-                let inside =
-                    row.map_or(Some(Vec::new()), |row| self.lengths_in(&[blocks, &[&l.body]].concat(), row))?;
-                let is_some = matches!(count, Atom::Int(1..)) || inside.iter().all(|n| *n == count);
-                is_some.then(|| [&[count], &inside[..]].concat())
+                of_rows(self.number_in(blocks, l.count, state), row, &[blocks, &[&l.body]].concat())
             }
             Op::If { then, otherwise, .. } => {
                 let at = made.binds.iter().position(|v| *v == array)?;
-                let [one, other] = [then, otherwise]
-                    .map(|side| with_stack(|| self.lengths_in(&[blocks, &[side]].concat(), side.results[at].var()?)));
+                let [one, other] = [then, otherwise].map(|side| {
+                    with_stack(|| self.lengths_in(&[blocks, &[side]].concat(), side.results[at].var()?, state))
+                });
                 one.filter(|one| Some(one) == other.as_ref())
             }
             _ => None,
         }
     }
 
-    /// A number in such a block; what it is, if it is the length of an array of which that is known.
-    fn number_in(&self, blocks: &[&Block], n: Atom) -> Atom {
+    /// A number in such a block; what it is, if it follows from the lengths of arrays of which these are known.
+    fn number_in(&self, blocks: &[&Block], n: Atom, state: State) -> Atom {
         let n = self.replaced.atom(n);
         let made = |v: Var| blocks.iter().rev().flat_map(|b| &b.stmts).find(|s| s.binds == [v]);
-        match n.var().and_then(made).map(|stmt| &stmt.op) {
+        let number = |n: Atom| with_stack(|| self.number_in(blocks, n, state));
+        let known = match n.var().and_then(made).map(|stmt| &stmt.op) {
             Some(Op::Dim { array, axis }) => {
-                let lengths = with_stack(|| self.lengths_in(blocks, *array));
-                lengths.and_then(|lengths| lengths.get(*axis as usize).copied()).unwrap_or(n)
+                let lengths = with_stack(|| self.lengths_in(blocks, *array, state));
+                lengths.and_then(|lengths| lengths.get(*axis as usize).copied())
             }
-            _ => n,
-        }
+            Some(Op::Scalar { prim, args }) if args.iter().all(|arg| !arg.ty().is_real()) => {
+                fold::scalar(*prim, &args.iter().map(|arg| number(*arg)).collect::<Vec<_>>())
+            }
+            Some(Op::Select { cond, then, otherwise }) => match number(*cond) {
+                Atom::Bool(true) => Some(number(*then)),
+                Atom::Bool(false) => Some(number(*otherwise)),
+                _ => None,
+            },
+            Some(Op::If { cond, then, otherwise, .. }) => {
+                let side = match number(*cond) {
+                    Atom::Bool(true) => Some(then),
+                    Atom::Bool(false) => Some(otherwise),
+                    _ => None,
+                };
+                side.map(|side| with_stack(|| self.number_in(&[blocks, &[side]].concat(), side.results[0], state)))
+            }
+            _ => None,
+        };
+        known.unwrap_or(n)
     }
 
     /// The array that a loop copies, collecting its elements one after the other.

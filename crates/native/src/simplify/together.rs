@@ -11,8 +11,10 @@ use std::rc::Rc;
 
 /// How many statements behind a loop are looked at, besides those that only open sums.
 const NEAR: usize = 32;
-/// Statements of a body, beyond which looking for each of them would take too long.
-const LONG: usize = 300;
+/// Statements that are looked for in vain, beyond which it would take too long.
+const STRANGE: usize = 100;
+/// Statements of a body, beyond which looking for one takes too long.
+const LONG: usize = 3000;
 
 pub fn run(block: &mut Block) {
     join_all(block, &Rc::new(walk::clamped(block)), &|_| true);
@@ -195,21 +197,24 @@ impl Names {
 
     /// Lets a block do what another does.
     fn join_block(&mut self, sums: &Block, body: &mut Block) -> Option<Shared> {
-        if sums.stmts.len() > LONG || body.stmts.len() > 4 * LONG {
+        if body.stmts.len() > LONG {
             return None;
         }
         self.opened.extend(self.sums_of_one_addition(sums));
         self.known.extend(self.sums_of_one_addition(body));
         let own = || sums.stmts.iter().flat_map(|stmt| &stmt.binds).copied().collect();
         let mut shared = Shared { same: 0, other: 0 };
-        let (mut first, mut rest) = (Vec::new(), Vec::new());
+        let (mut first, mut rest, mut next) = (Vec::new(), Vec::new(), 0);
         for stmt in &sums.stmts {
+            if rest.len() > STRANGE {
+                return None;
+            }
             // Which one it is will be known by the loop that adds to it.
             if matches!(stmt.op, Op::Open { .. }) && self.opened.contains_key(&stmt.binds[0]) {
                 first.push(stmt);
                 continue;
             }
-            let known = body.stmts.iter_mut().find(|known| self.is_same(stmt, known));
+            let known = self.find(stmt, &body.stmts, &mut next).map(|at| &mut body.stmts[at]);
             match (&stmt.op, &stmt.binds[..], known) {
                 (
                     Op::Scalar { .. }
@@ -273,6 +278,13 @@ impl Names {
         let opens: Vec<Stmt> = started.map(|stmt| self.opening(stmt)).collect::<Option<_>>()?;
         body.stmts.splice(0..0, opens);
         Some(shared)
+    }
+
+    /// Where among some statements the same is done. They mostly are in the same order: what is behind the one that was found before comes first.
+    fn find(&mut self, stmt: &Stmt, stmts: &[Stmt], next: &mut usize) -> Option<usize> {
+        let at = (*next..stmts.len()).chain(0..*next).find(|at| self.is_same(stmt, &stmts[*at]))?;
+        *next = at + 1;
+        Some(at)
     }
 
     /// Lets the loop at a place of the later body do what one of the first body does, if everything that it needs for that is there in time; `own` is what the
