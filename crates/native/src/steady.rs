@@ -1,10 +1,11 @@
-//! Which arrays that loops carry have the same lengths in every iteration, so that all of them together are again a flat array.
+//! Which arrays that loops with state carry or make have the same lengths in every iteration, so that all of them together are again a flat array.
 
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The arrays carried by the loops of a block that are known to keep their lengths.
+/// The arrays that the loops of a block with state carry or make, and that are known to keep their lengths.
 pub fn find(block: &Block) -> FxHashSet<Var> {
     Lengths::of(block).steady
 }
@@ -39,6 +40,10 @@ pub struct Lengths {
     arrays: FxHashMap<Var, Vec<Length>>,
     /// Integers that are lengths of arrays.
     numbers: FxHashMap<Var, Length>,
+    /// What says whether two lengths are equal.
+    equations: FxHashMap<Var, [Length; 2]>,
+    /// Lengths that are equal to others, as a check before the statement that is looked at has found.
+    equal: FxHashMap<(Var, u8), Length>,
     steady: FxHashSet<Var>,
 }
 
@@ -75,14 +80,69 @@ impl Lengths {
         known.unwrap_or(Length::Number(atom))
     }
 
-    fn block(&mut self, block: &Block) {
-        with_stack(|| block.stmts.iter().for_each(|stmt| self.stmt(stmt)))
+    /// What an array's lengths are known to be where it is looked at.
+    fn here(&self, array: Atom) -> Vec<Length> {
+        self.of_array(array).into_iter().map(|length| self.first_equal(length)).collect()
+    }
+
+    fn number_here(&self, atom: Atom) -> Length {
+        self.first_equal(self.number(atom))
+    }
+
+    fn first_equal(&self, mut length: Length) -> Length {
+        while let Length::Of(array, axis) = length {
+            match self.equal.get(&(array, axis)) {
+                Some(other) => length = *other,
+                None => break,
+            }
+        }
+        length
+    }
+
+    /// Notes that two lengths are equal; which of them is known as the other.
+    fn equate(&mut self, [one, other]: [Length; 2]) -> Option<(Var, u8)> {
+        let [one, other] = [one, other].map(|length| self.first_equal(length));
+        let (key, known) = match (one, other) {
+            _ if one == other => return None,
+            (known, Length::Of(array, axis)) | (Length::Of(array, axis), known) => ((array, axis), known),
+            _ => return None,
+        };
+        self.equal.insert(key, known);
+        Some(key)
+    }
+
+    /// Gives what its checks have found.
+    fn block(&mut self, block: &Block) -> Vec<(Var, u8)> {
+        let mut found = Vec::new();
+        with_stack(|| {
+            for stmt in &block.stmts {
+                match (&stmt.op, &stmt.binds[..]) {
+                    (Op::Scalar { prim: Prim::Equal, args }, [holds]) if args[0].ty() == Type::INT => {
+                        let sides = [args[0], args[1]].map(|side| self.number_here(side));
+                        self.equations.insert(*holds, sides);
+                    }
+                    (Op::Check { cond: Atom::Var(cond), .. }, _) => {
+                        let equation = self.equations.get(cond).copied();
+                        found.extend(equation.and_then(|sides| self.equate(sides)));
+                    }
+                    _ => self.stmt(stmt),
+                }
+            }
+        });
+        found
+    }
+
+    /// What is checked in a loop or a branch is known there only.
+    fn inside(&mut self, block: &Block) {
+        for key in self.block(block) {
+            self.equal.remove(&key);
+        }
     }
 
     fn stmt(&mut self, stmt: &Stmt) {
         match (&stmt.op, &stmt.binds[..]) {
             (Op::Dim { array, axis }, [n]) => {
-                if let Some(length) = self.of_array((*array).into()).get(*axis as usize) {
+                if let Some(length) = self.here((*array).into()).get(*axis as usize) {
                     self.numbers.insert(*n, *length);
                 }
             }
@@ -90,25 +150,25 @@ impl Lengths {
             (Op::Set { array, .. }, [y]) => self.same(*y, (*array).into()),
             (Op::Freeze { acc }, [y]) => self.same(*y, (*acc).into()),
             (Op::Get { array, index }, [y]) if y.ty.is_array() => {
-                let row = self.of_array((*array).into()).split_off(index.len());
+                let row = self.here((*array).into()).split_off(index.len());
                 self.arrays.insert(*y, row);
             }
             (Op::Fill { dims, .. }, [y]) => {
-                let lengths = dims.iter().map(|d| self.number(*d)).collect();
+                let lengths = dims.iter().map(|d| self.number_here(*d)).collect();
                 self.arrays.insert(*y, lengths);
             }
             (Op::Literal { items, .. }, [y]) => {
-                let row = items.first().map(|first| self.of_array(*first)).unwrap_or_default();
+                let row = items.first().map(|first| self.here(*first)).unwrap_or_default();
                 if row.len() + 1 == y.ty.rank as usize {
                     let count = Length::Number(Atom::Int(items.len() as i64));
                     self.arrays.insert(*y, [vec![count], row].concat());
                 }
             }
             (Op::If { then, otherwise, .. }, binds) => {
-                self.block(then);
-                self.block(otherwise);
+                self.inside(then);
+                self.inside(otherwise);
                 for (at, y) in binds.iter().enumerate().filter(|(_, y)| y.ty.is_array()) {
-                    let side = |block: &Block| block.results.get(at).map(|a| self.of_array(*a));
+                    let side = |block: &Block| block.results.get(at).map(|a| self.here(*a));
                     let (one, other) = (side(then), side(otherwise));
                     match one.filter(|lengths| Some(lengths) == other.as_ref()) {
                         Some(lengths) => self.arrays.insert(*y, lengths),
@@ -118,22 +178,28 @@ impl Lengths {
             }
             (Op::For(l), binds) => {
                 self.state(&l.carried, &l.body, 0, binds);
+                if !l.carried.is_empty() {
+                    self.note_made(&stmt.op, &l.body);
+                }
                 // One that never ran does not know how long its rows would have been.
                 let runs = self.full || matches!(l.count, Atom::Int(1..));
                 let collected = binds[l.carried.len()..].iter().zip(&l.body.results[l.carried.len()..]);
                 for (y, row) in collected.filter(|(y, _)| y.ty.rank == 1 || runs) {
-                    let lengths = [vec![self.number(l.count)], self.of_array(*row)].concat();
+                    let lengths = [vec![self.number_here(l.count)], self.here(*row)].concat();
                     self.arrays.insert(*y, lengths);
                 }
             }
-            (Op::While(l), binds) => self.state(&l.carried, &l.body, 1, binds),
+            (Op::While(l), binds) => {
+                self.state(&l.carried, &l.body, 1, binds);
+                self.note_made(&stmt.op, &l.body);
+            }
             _ => {}
         }
     }
 
     fn same(&mut self, y: Var, value: Atom) {
         if y.ty.is_array() {
-            let lengths = self.of_array(value);
+            let lengths = self.here(value);
             self.arrays.insert(y, lengths);
         }
     }
@@ -147,10 +213,10 @@ impl Lengths {
             self.same(var, init);
         }
         loop {
-            self.block(body);
+            self.inside(body);
             let keeps = |at: &usize| {
-                let next = body.results.get(at + skip).map(|a| self.of_array(*a)).unwrap_or_default();
-                next == self.of_array(carried[*at].1)
+                let next = body.results.get(at + skip).map(|a| self.here(*a)).unwrap_or_default();
+                next == self.here(carried[*at].1)
             };
             let (good, bad): (Vec<usize>, Vec<usize>) = kept.iter().partition(|at| keeps(at));
             if bad.is_empty() {
@@ -168,6 +234,23 @@ impl Lengths {
             } else {
                 self.steady.remove(var);
                 self.arrays.remove(&binds[at]);
+            }
+        }
+    }
+
+    /// Notes the arrays that the body of a loop makes whose lengths are known before it.
+    fn note_made(&mut self, op: &Op, body: &Block) {
+        let mut inside: FxHashSet<Var> = op.params().collect();
+        walk::for_each_binder(body, &mut |v| {
+            inside.insert(v);
+        });
+        let is_outside = |length: &Length| match length {
+            Length::Number(atom) => atom.var().is_none_or(|v| !inside.contains(&v)),
+            Length::Of(array, _) => !inside.contains(array),
+        };
+        for array in body.stmts.iter().flat_map(|stmt| &stmt.binds).filter(|v| v.ty.is_array()) {
+            if self.of_array((*array).into()).iter().all(is_outside) {
+                self.steady.insert(*array);
             }
         }
     }

@@ -43,6 +43,7 @@ impl Sweep<'_> {
                     if !l.carried.is_empty() {
                         l.count = self.as_length(l.count);
                         self.keep_functions(l, &mut stmt.binds);
+                        self.keep_inside(l, &mut stmt.binds);
                         self.keep_arrays(l, &mut stmt.binds);
                     }
                     // A loop that only adds to something may not be run at all on the way there.
@@ -126,7 +127,7 @@ impl Sweep<'_> {
     }
 
     /// Whether the backward sweep may have to do with a statement: it binds something active, or adds to it.
-    fn may_have_adjoint(&self, stmt: &Stmt) -> bool {
+    pub(super) fn may_have_adjoint(&self, stmt: &Stmt) -> bool {
         stmt.binds.iter().any(|v| self.active.contains(v))
             || outer_accumulators(&stmt.op).iter().any(|acc| self.active.contains(acc))
     }
@@ -159,10 +160,7 @@ impl Sweep<'_> {
                 saved.push(Saved::Old(Overwritten::collect(changed, carried, index, binds, body)));
                 continue;
             }
-            let mut now = *var;
-            if var.ty.is_array() && !(self.steady.contains(var) && var.ty.rank < Type::MAX_RANK) {
-                now = self.in_cell(*var, body);
-            }
+            let now = self.as_element(*var, body);
             let all = Var::fresh(var.name.with("_saved"), now.ty.in_array());
             body.results.push(now.into());
             binds.push(all);
@@ -171,8 +169,16 @@ impl Sweep<'_> {
         saved
     }
 
+    /// What an iteration collects to keep a variable: an array that may have other lengths in another iteration is kept in a cell.
+    pub(super) fn as_element(&mut self, var: Var, body: &mut Block) -> Var {
+        match !var.ty.is_array() || (self.steady.contains(&var) && var.ty.rank < Type::MAX_RANK) {
+            true => var,
+            false => self.in_cell(var, body),
+        }
+    }
+
     /// A cell at the end of a block, which has an array in it.
-    pub(super) fn in_cell(&mut self, array: Var, body: &mut Block) -> Var {
+    fn in_cell(&mut self, array: Var, body: &mut Block) -> Var {
         let shape = self.module.new_shape("state");
         let tag = self.module.add_cell(shape, vec![array.ty]);
         let cell = Var::fresh(array.name, Type::boxed(shape));

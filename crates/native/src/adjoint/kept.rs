@@ -22,9 +22,9 @@ const LEAST: i64 = 8;
 #[derive(Clone)]
 pub(super) struct Kept {
     /// Whether it is there; always, if the program itself collects it.
-    cond: Atom,
-    all: Atom,
-    index: Vec<Atom>,
+    pub(super) cond: Atom,
+    pub(super) all: Atom,
+    pub(super) index: Vec<Atom>,
 }
 
 /// A sum inside a loop.
@@ -146,15 +146,14 @@ impl Sweep<'_> {
         used
     }
 
-    /// Makes a loop with state keep the arrays of sums that it makes, each in a cell, since it may be of another size each time; `binds` gets the arrays of
-    /// these cells.
+    /// Makes a loop with state keep the arrays of sums that it makes; `binds` gets the arrays of these.
     pub(super) fn keep_arrays(&mut self, l: &mut For, binds: &mut Vec<Var>) {
         let mut wanted = Vec::new();
         self.arrays_that_matter(&l.body, &mut FxHashSet::default(), &mut wanted);
         for array in wanted {
-            let cell = self.in_cell(array, &mut l.body);
-            l.body.results.push(cell.into());
-            let all = Var::fresh(array.name.with("_saved"), cell.ty.in_array());
+            let each = self.as_element(array, &mut l.body);
+            l.body.results.push(each.into());
+            let all = Var::fresh(array.name.with("_saved"), each.ty.in_array());
             binds.push(all);
             let index = vec![l.index.into()];
             self.kept.insert(array, Kept { cond: Atom::Bool(true), all: all.into(), index });
@@ -173,13 +172,19 @@ impl Sweep<'_> {
             if self.is_kept(stmt) || !stmt.binds.iter().any(is_wanted) {
                 continue;
             }
-            match (&stmt.op, &stmt.binds[..]) {
-                (Op::For(l), [array]) if is_of_sums(l, *array) && self.is_active((*array).into()) => keep.push(*array),
-                _ => {
-                    stmt.op.for_each_operand(&mut |a| matter.extend(a.var().filter(|v| v.ty.is_array())));
-                    let inner = stmt.op.blocks().flat_map(free_vars);
-                    matter.extend(inner.filter(|v| v.ty.is_array()));
+            let (of_sums, others): (Vec<Var>, Vec<Var>) = match &stmt.op {
+                Op::For(l) => {
+                    let of_sums = arrays_of_sums(l, &stmt.binds);
+                    let is_kept = |v: &&Var| of_sums.contains(v) && self.is_active((**v).into());
+                    stmt.binds.iter().filter(|v| is_wanted(v)).partition(is_kept)
                 }
+                _ => (Vec::new(), stmt.binds.clone()),
+            };
+            keep.extend(&of_sums);
+            if !others.is_empty() {
+                stmt.op.for_each_operand(&mut |a| matter.extend(a.var().filter(|v| v.ty.is_array())));
+                let inner = stmt.op.blocks().flat_map(free_vars);
+                matter.extend(inner.filter(|v| v.ty.is_array()));
             }
         }
     }
@@ -315,16 +320,10 @@ impl Sweep<'_> {
 
     /// Reads what was kept, or adds it up after all by what was left out.
     pub(super) fn forward_kept(&mut self, stmt: &Stmt, left_out: &mut Vec<Stmt>) {
-        let [value] = &stmt.binds[..] else { return };
-        let Some(Kept { cond, all, index }) = self.kept.get(value).cloned() else { return };
-        let Op::Freeze { acc } = &stmt.op else {
-            let there = self.b.get(all, index);
-            let op = match there.ty() == value.ty {
-                true => Op::Copy { value: there },
-                false => Op::Unpack { cell: there, tag: 0 },
-            };
-            return self.b.bind(vec![*value], op);
+        let (Op::Freeze { acc }, [value]) = (&stmt.op, &stmt.binds[..]) else {
+            return self.forward_read(stmt);
         };
+        let Some(Kept { cond, all, index }) = self.kept.get(value).cloned() else { return };
         let is_own = |s: &Stmt| s.binds.contains(acc) || s.mentions(*acc);
         let (mut own, others): (Vec<Stmt>, Vec<Stmt>) = left_out.drain(..).partition(is_own);
         *left_out = others;
@@ -336,6 +335,38 @@ impl Sweep<'_> {
         let otherwise = Renaming::default().block(&again);
         self.b.bind(vec![*value], Op::If { cond, then, otherwise, replayed: false });
         self.frozen.insert(*acc, (*value).into());
+    }
+
+    /// Reads what was kept of what a statement gives, and lets it give the rest.
+    fn forward_read(&mut self, stmt: &Stmt) {
+        let mut rest = self.without_settled(stmt);
+        rest.binds.clear();
+        if let Op::For(l) = &mut rest.op {
+            self.read_kept(&mut l.body);
+            l.body.results.clear();
+        }
+        for (at, value) in stmt.binds.iter().enumerate() {
+            let Some(Kept { all, index, .. }) = self.kept.get(value).cloned() else {
+                rest.binds.push(*value);
+                if let (Op::For(rest), Op::For(whole)) = (&mut rest.op, &stmt.op) {
+                    rest.body.results.push(whole.body.results[at]);
+                }
+                continue;
+            };
+            let there = self.b.get(all, index);
+            let op = match there.ty() == value.ty {
+                true => Op::Copy { value: there },
+                false => Op::Unpack { cell: there, tag: 0 },
+            };
+            self.b.bind(vec![*value], op);
+        }
+        if !rest.binds.is_empty() {
+            self.b.stmt(rest);
+        }
+        if let Op::For(l) = &stmt.op {
+            let arrays: Vec<_> = stmt.binds.iter().map(|all| (*all, Vec::new())).collect();
+            self.note_collected(l, &arrays);
+        }
     }
 
     /// Makes a loop that is run again read the numbers of loops inside it that are certainly there.
@@ -389,18 +420,46 @@ fn adding_up(stmts: &[Stmt], acc: Var) -> Option<([usize; 2], &Op)> {
     alone.then_some(([open, adds], &stmt.op))
 }
 
-/// Whether a loop does nothing but make an array of which each element is a sum that a loop adds up.
-fn is_of_sums(l: &For, array: Var) -> bool {
-    let collects = |block: &Block, var: Var| block.results[..] == [var.into()];
-    let pure = l.carried.is_empty() && outer_accumulators(&Op::For(l.clone())).is_empty();
-    pure && array.ty.is_real()
-        && with_stack(|| {
-            l.body.stmts.iter().any(|stmt| match (&stmt.op, &stmt.binds[..]) {
-                (Op::For(inner), [row]) if array.ty.rank > 1 => collects(&l.body, *row) && is_of_sums(inner, *row),
-                (Op::Freeze { acc }, [_]) if array.ty.rank == 1 => adding_up(&l.body.stmts, *acc).is_some(),
-                _ => false,
-            })
-        })
+/// Of the arrays that a loop makes, if it does nothing else, those whose elements come from sums that loops inside it add up.
+fn arrays_of_sums(l: &For, arrays: &[Var]) -> Vec<Var> {
+    if !l.carried.is_empty() || !outer_accumulators(&Op::For(l.clone())).is_empty() {
+        return Vec::new();
+    }
+    let mut from_sums = FxHashSet::default();
+    note_sums(&l.body, &mut from_sums);
+    let is_from_sums = |result: &Atom| result.var().is_some_and(|v| from_sums.contains(&v));
+    let found = arrays.iter().zip(&l.body.results).filter(|(array, each)| array.ty.is_real() && is_from_sums(each));
+    found.map(|(array, _)| *array).collect()
+}
+
+/// Adds the variables of a block that come from sums which loops in it add up to those that are known.
+fn note_sums(block: &Block, from_sums: &mut FxHashSet<Var>) {
+    with_stack(|| {
+        for stmt in &block.stmts {
+            match &stmt.op {
+                Op::For(inner) if inner.carried.is_empty() => {
+                    note_sums(&inner.body, from_sums);
+                    let rows = stmt.binds.iter().zip(&inner.body.results);
+                    let found: Vec<Var> =
+                        rows.filter(|(_, row)| row.var().is_some_and(|v| from_sums.contains(&v))).map(|(v, _)| *v).collect();
+                    from_sums.extend(found);
+                }
+                Op::Freeze { acc } => {
+                    let adds = |stmt: &Stmt| matches!(stmt.op, Op::For(_)) && stmt.mentions(*acc);
+                    if block.stmts.iter().any(adds) {
+                        from_sums.extend(&stmt.binds);
+                    }
+                }
+                op => {
+                    let mut is_from = op.blocks().flat_map(free_vars).any(|v| from_sums.contains(&v));
+                    op.for_each_operand(&mut |a| is_from |= a.var().is_some_and(|v| from_sums.contains(&v)));
+                    if is_from {
+                        from_sums.extend(&stmt.binds);
+                    }
+                }
+            }
+        }
+    })
 }
 
 /// Makes a loop collect a number that the last of some loops inside makes, if all of them collect something anyway; and the array of it.

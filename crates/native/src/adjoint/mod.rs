@@ -27,6 +27,7 @@
 mod branches;
 mod calls;
 mod control;
+mod dear;
 mod emitted;
 mod extremes;
 mod kept;
@@ -176,7 +177,7 @@ struct Sweep<'a> {
     module: &'a mut Module,
     adjoints: &'a mut Adjoints,
     active: FxHashSet<Var>,
-    /// The arrays carried by loops that have the same lengths in every iteration.
+    /// The arrays that loops with state carry or make, as far as they have the same lengths in every iteration.
     steady: FxHashSet<Var>,
     adj: FxHashMap<Var, Adj>,
     /// For accumulators of the program: the adjoint of what they are frozen to.

@@ -94,6 +94,8 @@ impl Lowering<'_> {
         let mut inside = point.iter().map(|(leaf, var)| var.map_or(*leaf, Atom::Var));
         let x = self.unflatten(types.0, &mut inside, span)?;
         self.b.push();
+        // Whoever looks at the block alone is to know it, too.
+        self.check_lengths(&x);
         let value = self.apply(f.clone(), x, span)?;
         let results = self.flatten(&value, types.1, span)?;
         let mut block = self.b.pop(results);
