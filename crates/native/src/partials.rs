@@ -40,8 +40,11 @@ pub fn partial(b: &mut Builder, applied: Applied<'_>, i: usize) -> Option<Atom> 
     Some(formula(b, &term, &vars, applied))
 }
 
-/// Whether the value of a primitive of one argument is all that its derivative is computed from, as for `exp`.
+/// Whether a primitive of one argument has a derivative that is computed from its value alone, as `exp`.
 pub fn is_from_value(prim: Prim) -> bool {
+    if prim.info().params.len() != 1 {
+        return false;
+    }
     let [x, value] = [(); 2].map(|_| Atom::Var(Var::fresh("x", Type::REAL)));
     let mut b = Builder::new();
     let slope = partial(&mut b, Applied { prim, args: &[x], value }, 0);

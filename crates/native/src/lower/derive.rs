@@ -102,7 +102,7 @@ impl Lowering<'_> {
         if self.calls_unfinished(&block) {
             return self.refuse(Reason::Foreign("the derivative of a function inside itself".into()), span);
         }
-        crate::simplify::block(&mut block, &self.module);
+        crate::simplify::written(&mut block, &self.module);
         Ok(Applied { point, block, types: (types.0.clone(), types.1.clone()) })
     }
 

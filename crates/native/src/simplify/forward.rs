@@ -5,7 +5,7 @@ use crate::flow::walk::Renaming;
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 pub fn run(block: &mut Block, lengths: &KnownLengths) {
     Forward::knowing(lengths).block(block);
@@ -88,8 +88,8 @@ pub(super) struct Forward {
     pub(super) row_lengths: FxHashMap<Var, Atom>,
     /// For each number of rows, the lengths of rows of matrices that have so many, again with what they are if there are any.
     columns: FxHashMap<Atom, Vec<(Var, Atom)>>,
-    /// Integers that are lengths of arrays.
-    pub(super) lengths: FxHashSet<Var>,
+    /// Integers that are lengths of arrays, numbered as they come.
+    pub(super) lengths: FxHashMap<Var, usize>,
 }
 
 impl Forward {
@@ -176,13 +176,11 @@ impl Forward {
         let (from, to) = match *args {
             [Atom::Var(x), Atom::Int(k)] | [Atom::Int(k), Atom::Var(x)] => (x, Atom::Int(k)),
             // Lengths only: a boolean or a number may have been compared.
-            [Atom::Var(x), Atom::Var(y)] if self.lengths.contains(&x) && self.lengths.contains(&y) => {
-                if x.id < y.id {
-                    (y, x.into())
-                } else {
-                    (x, y.into())
-                }
-            }
+            [Atom::Var(x), Atom::Var(y)] => match (self.lengths.get(&x), self.lengths.get(&y)) {
+                (Some(of_x), Some(of_y)) if of_x < of_y => (y, x.into()),
+                (Some(_), Some(_)) => (x, y.into()),
+                _ => return,
+            },
             _ => return,
         };
         if from.ty != Type::INT {
@@ -321,7 +319,8 @@ impl Forward {
                 match self.dim(array, axis) {
                     Some(known) => self.replace(stmt.binds[0], known),
                     None => {
-                        self.lengths.insert(stmt.binds[0]);
+                        let number = self.lengths.len();
+                        self.lengths.insert(stmt.binds[0], number);
                         if let Some(length) = self.length_of_rows(array, axis) {
                             self.row_lengths.insert(stmt.binds[0], length);
                             if let (Some(rows), 1) = (self.dim(array, 0), axis) {

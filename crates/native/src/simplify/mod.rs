@@ -131,6 +131,15 @@ pub fn module_within(module: &mut Module, room: &Room) {
     crate::holes::run(module);
 }
 
+/// Simplifies a block that is as it was written: loops become part of others before any are written out.
+pub fn written(block: &mut Block, module: &Module) {
+    if has_loops(block) {
+        forward::run(block, &module.lengths);
+        fuse::run(block);
+    }
+    self::block(block, module);
+}
+
 /// Simplifies a block, which may have free variables.
 pub fn block(block: &mut Block, module: &Module) {
     if !has_loops(block) {

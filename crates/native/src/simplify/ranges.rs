@@ -268,7 +268,7 @@ impl Forward {
     /// Whether a variable is a length, or was found not to be negative.
     fn is_size(&self, var: Var) -> bool {
         let checked = || self.find(&Key::Scalar(Prim::GreaterEqual, vec![var.into(), Atom::Int(0)]));
-        self.lengths.contains(&var)
+        self.lengths.contains_key(&var)
             || self.loops.iter().any(|(_, count)| *count == var.into())
             || checked().is_some_and(|e| self.holds(e))
     }
@@ -288,7 +288,7 @@ impl Forward {
             };
             return (Linear::of(var), if counts_to == Size::Small { Size::Small } else { Size::Index });
         }
-        if self.lengths.contains(&var) {
+        if self.lengths.contains_key(&var) {
             let row = self.row_lengths.get(&var).filter(|_| any_rows);
             return match row {
                 Some(row) if depth > 0 => (self.form(*row, depth - 1, any_rows).0, Size::Small),
