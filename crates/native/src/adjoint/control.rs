@@ -7,16 +7,16 @@ use crate::exits;
 
 impl Sweep<'_> {
     /// Writes a statement of the forward sweep, which keeps what the backward sweep will need.
-    pub(super) fn forward_stmt(&mut self, stmt: &Stmt) -> Record {
+    pub(super) fn forward_stmt(&mut self, stmt: &mut Stmt) -> Record {
+        let dear = self.collect_dear(stmt);
+        let stmt = &*stmt;
         let wanted = self.may_have_adjoint(stmt);
         match &stmt.op {
             Op::Add { acc, .. } if self.settled.contains(acc) => Record::Plain,
             Op::Call { function, args } if wanted && self.is_traced_call(*function, args) => {
                 self.forward_traced_call(*function, args, &stmt.binds)
             }
-            Op::If { .. } | Op::For(_) | Op::While(_)
-                if wanted && (self.has_traced_call(&stmt.op) || self.has_loops_in_turn(&stmt.op)) =>
-            {
+            Op::If { .. } | Op::For(_) | Op::While(_) if wanted && self.is_kept_in_trace(&stmt.op) => {
                 self.forward_traced(stmt)
             }
             Op::Call { function, args } => {
@@ -43,7 +43,7 @@ impl Sweep<'_> {
                     if !l.carried.is_empty() {
                         l.count = self.as_length(l.count);
                         self.keep_functions(l, &mut stmt.binds);
-                        self.keep_inside(l, &mut stmt.binds);
+                        self.keep_dear(l, dear, &mut stmt.binds);
                         self.keep_arrays(l, &mut stmt.binds);
                     }
                     // A loop that only adds to something may not be run at all on the way there.
@@ -105,6 +105,10 @@ impl Sweep<'_> {
                 Record::Plain
             }
         }
+    }
+
+    pub(super) fn is_kept_in_trace(&self, op: &Op) -> bool {
+        self.has_traced_call(op) || self.has_loops_in_turn(op)
     }
 
     /// Whether this is a loop with state that runs loops with state, one after another. To run it again would be to run these again

@@ -10,55 +10,82 @@ use gradus_core::traverse::with_stack;
 /// What takes this many statements to compute again is kept; an elementary function counts as many.
 const DEAR: usize = 32;
 
+/// A number that is kept: the loop directly inside the one with state makes an array of it.
+pub(super) struct Dear {
+    number: Var,
+    /// What people are told that it is: the function that gives it, if there is one.
+    name: Name,
+    array: Var,
+    /// Where it is there: the indices of the loops around it, and how often these run.
+    index: Vec<Atom>,
+    counts: Vec<Atom>,
+}
+
 impl Sweep<'_> {
-    /// Makes a loop with state keep such numbers; `binds` gets the arrays of them.
-    pub(super) fn keep_inside(&mut self, l: &mut For, binds: &mut Vec<Var>) {
-        let mut inside: FxHashSet<Var> = l.carried.iter().map(|(v, _)| *v).chain([l.index]).collect();
-        walk::for_each_binder(&l.body, &mut |v| {
-            inside.insert(v);
-        });
-        let mut rows = Vec::new();
-        self.keep_rows(&mut l.body, &[l.index.into()], &inside, &mut rows);
-        for (row, dear) in rows {
-            l.body.results.push(row.into());
-            let all = Var::fresh(row.name, row.ty.in_array());
-            binds.push(all);
-            if let Some(kept) = self.kept.get_mut(&dear) {
-                kept.all = all.into();
+    /// Makes the loops inside a loop with state collect such numbers.
+    pub(super) fn collect_dear(&mut self, stmt: &mut Stmt) -> Vec<Dear> {
+        let is_wanted = self.may_have_adjoint(stmt) && !self.is_kept_in_trace(&stmt.op);
+        match &mut stmt.op {
+            Op::For(l) if is_wanted && !l.carried.is_empty() => {
+                let found = self.collect_from(&mut l.body, &FxHashSet::default(), 1);
+                if !found.is_empty() {
+                    let mut inside = FxHashSet::from_iter([l.index]);
+                    walk::for_each_binder(&l.body, &mut |v| {
+                        inside.insert(v);
+                    });
+                    let is_steady = |count: &Atom| count.var().is_none_or(|v| !inside.contains(&v));
+                    let steady = found.iter().filter(|dear| dear.counts.iter().all(is_steady));
+                    self.steady.extend(steady.map(|dear| dear.array));
+                }
+                found
             }
+            _ => Vec::new(),
         }
     }
 
-    /// Makes the loops of a block collect the dear numbers; `rows` gets the arrays, each with the number that it is of.
-    fn keep_rows(&mut self, block: &mut Block, around: &[Atom], inside: &FxHashSet<Var>, rows: &mut Vec<(Var, Var)>) {
-        for at in 0..block.stmts.len() {
-            let wanted = self.may_have_adjoint(&block.stmts[at]);
-            let Stmt { op: Op::For(l), binds, .. } = &mut block.stmts[at] else { continue };
+    /// The same for the loops of a block. `inside`: what the block and the loops around it bind, but for the outermost, since all rows are to have one length;
+    /// `depth`: how many loops there are around.
+    fn collect_from(&self, block: &mut Block, inside: &FxHashSet<Var>, depth: u8) -> Vec<Dear> {
+        let mut all = Vec::new();
+        for stmt in &mut block.stmts {
+            let wanted = self.may_have_adjoint(stmt);
+            let Stmt { op: Op::For(l), binds, .. } = stmt else { continue };
             let is_steady = l.count.var().is_none_or(|v| !inside.contains(&v));
-            if !wanted || !is_steady || !l.carried.is_empty() || around.len() >= Type::MAX_RANK as usize {
+            // What collects nothing may take a negative number of steps.
+            let is_length = !binds.is_empty() || self.is_length(l.count);
+            if !wanted || !is_steady || !is_length || !l.carried.is_empty() || depth >= Type::MAX_RANK {
                 continue;
             }
-            let index = [around, &[l.index.into()]].concat();
-            let mut found = Vec::new();
-            with_stack(|| self.keep_rows(&mut l.body, &index, inside, &mut found));
-            for dear in self.dear_numbers(&l.body) {
-                self.kept.insert(dear, Kept { cond: Atom::Bool(true), all: Atom::Int(0), index: index.clone() });
-                found.push((dear, dear));
+            let mut inside = inside.clone();
+            inside.insert(l.index);
+            walk::for_each_binder(&l.body, &mut |v| {
+                inside.insert(v);
+            });
+            let mut found = with_stack(|| self.collect_from(&mut l.body, &inside, depth + 1));
+            let own = |(number, name)| Dear { number, name, array: number, index: Vec::new(), counts: Vec::new() };
+            found.extend(self.dear_numbers(&l.body).into_iter().map(own));
+            for dear in &mut found {
+                l.body.results.push(dear.array.into());
+                dear.array = Var::fresh(dear.name, dear.array.ty.in_array());
+                binds.push(dear.array);
+                dear.index.insert(0, l.index.into());
+                dear.counts.push(l.count);
             }
-            if !found.is_empty() {
-                l.count = self.as_length(l.count);
-            }
-            for (each, dear) in found {
-                l.body.results.push(each.into());
-                let name = if each == dear { each.name.with("_saved") } else { each.name };
-                binds.push(Var::fresh(name, each.ty.in_array()));
-                rows.push((binds[binds.len() - 1], dear));
-            }
+            all.append(&mut found);
+        }
+        all
+    }
+
+    /// Makes the loop with state keep their arrays; `binds` gets the arrays of these.
+    pub(super) fn keep_dear(&mut self, l: &mut For, found: Vec<Dear>, binds: &mut Vec<Var>) {
+        for Dear { number, array, index, .. } in found {
+            self.keep_array(array, l, binds);
+            self.kept.insert(number, Kept { cond: Atom::Bool(true), all: array.into(), index });
         }
     }
 
     /// The numbers of a block that are to be kept, given that those before them are.
-    fn dear_numbers(&self, block: &Block) -> Vec<Var> {
+    fn dear_numbers(&self, block: &Block) -> Vec<(Var, Name)> {
         let needed = self.values_needed(block);
         let mut cost: FxHashMap<Var, usize> = FxHashMap::default();
         let mut dear = Vec::new();
@@ -79,7 +106,11 @@ impl Sweep<'_> {
                 stmt.op.blocks().flat_map(free_vars).for_each(&mut add);
             }
             if total >= DEAR && y.ty == Type::REAL && needed.contains(y) {
-                dear.push(*y);
+                let name = match &stmt.op {
+                    Op::Scalar { prim, .. } if !is_cheap(*prim) => Name::new(prim.info().name),
+                    _ => y.name,
+                };
+                dear.push((*y, name));
                 total = 1;
             }
             cost.insert(*y, total.min(DEAR));

@@ -150,14 +150,16 @@ impl Sweep<'_> {
     pub(super) fn keep_arrays(&mut self, l: &mut For, binds: &mut Vec<Var>) {
         let mut wanted = Vec::new();
         self.arrays_that_matter(&l.body, &mut FxHashSet::default(), &mut wanted);
-        for array in wanted {
-            let each = self.as_element(array, &mut l.body);
-            l.body.results.push(each.into());
-            let all = Var::fresh(array.name.with("_saved"), each.ty.in_array());
-            binds.push(all);
-            let index = vec![l.index.into()];
-            self.kept.insert(array, Kept { cond: Atom::Bool(true), all: all.into(), index });
-        }
+        wanted.into_iter().for_each(|array| self.keep_array(array, l, binds));
+    }
+
+    pub(super) fn keep_array(&mut self, array: Var, l: &mut For, binds: &mut Vec<Var>) {
+        let each = self.as_element(array, &mut l.body);
+        l.body.results.push(each.into());
+        let all = Var::fresh(array.name.with("_saved"), each.ty.in_array());
+        binds.push(all);
+        let index = vec![l.index.into()];
+        self.kept.insert(array, Kept { cond: Atom::Bool(true), all: all.into(), index });
     }
 
     /// Adds the arrays whose elements the way back through a block needs to those that are known to matter. Those of sums that the block itself makes are
@@ -243,13 +245,18 @@ impl Sweep<'_> {
 
     /// A count as the length of what its loop collects: none, if it is negative.
     pub(super) fn as_length(&mut self, count: Atom) -> Atom {
-        if matches!(count, Atom::Int(0..)) || count.var().is_some_and(|v| self.lengths.contains(&v)) {
+        if self.is_length(count) {
             return count;
         }
         let negative = self.b.scalar(Prim::Less, &[count, Atom::Int(0)]);
         let length = self.b.select(negative, Atom::Int(0), count);
         self.lengths.extend(length.var());
         length
+    }
+
+    /// Whether a count is known not to be negative.
+    pub(super) fn is_length(&self, count: Atom) -> bool {
+        matches!(count, Atom::Int(0..)) || count.var().is_some_and(|v| self.lengths.contains(&v))
     }
 
     fn find_sums(&self, l: &For, around: &mut Vec<(Var, Atom)>, inside: &FxHashSet<Var>, found: &mut Vec<Sum>) {
@@ -404,7 +411,7 @@ impl Sweep<'_> {
     pub(super) fn know_kept_as(&mut self, old: Var, new: Var, renaming: &Renaming) {
         if let Some(kept) = self.kept.get(&old) {
             let index = kept.index.iter().map(|i| renaming.atom(*i)).collect();
-            let kept = Kept { index, ..kept.clone() };
+            let kept = Kept { index, all: renaming.atom(kept.all), ..kept.clone() };
             self.kept.insert(new, kept);
         }
     }

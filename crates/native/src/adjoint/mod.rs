@@ -245,7 +245,7 @@ impl<'a> Sweep<'a> {
         let left = self.left_to_kept(&stmts);
         let mut left_out: Vec<Stmt> = Vec::new();
         let mut records = Vec::with_capacity(stmts.len());
-        for (at, stmt) in stmts.into_iter().enumerate() {
+        for (at, mut stmt) in stmts.into_iter().enumerate() {
             self.b.span = stmt.span;
             let record = if left.contains(&at) {
                 left_out.push(self.without_settled(&stmt));
@@ -254,7 +254,7 @@ impl<'a> Sweep<'a> {
                 self.forward_kept(&stmt, &mut left_out);
                 Record::Plain
             } else {
-                self.forward_stmt(&stmt)
+                self.forward_stmt(&mut stmt)
             };
             records.push((stmt, record));
         }
