@@ -137,7 +137,9 @@ impl Sweep<'_> {
                 Op::Scalar { args, .. } if stmt.binds.iter().any(|v| v.ty != Type::REAL && needed.contains(v)) => {
                     needed.extend(args.iter().filter_map(|a| a.var()));
                 }
-                Op::Scalar { args, .. } if args.iter().any(is_active) && stmt.binds.iter().all(|v| v.ty == Type::REAL) => {
+                Op::Scalar { args, .. }
+                    if args.iter().any(is_active) && stmt.binds.iter().all(|v| v.ty == Type::REAL) =>
+                {
                     needed.extend(args.iter().filter_map(|a| a.var()).chain(stmt.binds.iter().copied()));
                 }
                 Op::Select { cond, .. } | Op::If { cond, .. } => needed.extend(cond.var()),

@@ -447,8 +447,10 @@ fn note_sums(block: &Block, from_sums: &mut FxHashSet<Var>) {
                 Op::For(inner) if inner.carried.is_empty() => {
                     note_sums(&inner.body, from_sums);
                     let rows = stmt.binds.iter().zip(&inner.body.results);
-                    let found: Vec<Var> =
-                        rows.filter(|(_, row)| row.var().is_some_and(|v| from_sums.contains(&v))).map(|(v, _)| *v).collect();
+                    let found: Vec<Var> = rows
+                        .filter(|(_, row)| row.var().is_some_and(|v| from_sums.contains(&v)))
+                        .map(|(v, _)| *v)
+                        .collect();
                     from_sums.extend(found);
                 }
                 Op::Freeze { acc } => {

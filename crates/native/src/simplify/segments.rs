@@ -114,7 +114,8 @@ impl Long<'_> {
             while at < block.stmts.len() {
                 let found =
                     self.there_and_back(block, at).filter(|(_, loops)| !(strip && loops.is_short_in_strip(room)));
-                if let Some((back, [there, after])) = found.and_then(|(at, loops)| Some((at, loops.by_segments(room, &self.lengths)?)))
+                if let Some((back, [there, after])) =
+                    found.and_then(|(at, loops)| Some((at, loops.by_segments(room, &self.lengths)?)))
                 {
                     changed = true;
                     block.stmts.splice(back..=back, after);
