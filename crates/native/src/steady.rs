@@ -134,7 +134,12 @@ impl Lengths {
 
     /// What is checked in a loop or a branch is known there only.
     fn inside(&mut self, block: &Block) {
-        for key in self.block(block) {
+        let found = self.block(block);
+        self.forget(found);
+    }
+
+    fn forget(&mut self, found: Vec<(Var, u8)>) {
+        for key in found {
             self.equal.remove(&key);
         }
     }
@@ -166,15 +171,22 @@ impl Lengths {
             }
             (Op::If { then, otherwise, .. }, binds) => {
                 self.inside(then);
-                self.inside(otherwise);
-                for (at, y) in binds.iter().enumerate().filter(|(_, y)| y.ty.is_array()) {
-                    let side = |block: &Block| block.results.get(at).map(|a| self.here(*a));
-                    let (one, other) = (side(then), side(otherwise));
-                    match one.filter(|lengths| Some(lengths) == other.as_ref()) {
-                        Some(lengths) => self.arrays.insert(*y, lengths),
-                        None => self.arrays.remove(y),
+                let sides = |block: &Block, s: &Self| -> Vec<Vec<Length>> {
+                    let array = |(result, y): (&Atom, &Var)| if y.ty.is_array() { s.here(*result) } else { Vec::new() };
+                    block.results.iter().zip(binds).map(array).collect()
+                };
+                let one = sides(then, self);
+                let found = self.block(otherwise);
+                let other = sides(otherwise, self);
+                for ((y, one), other) in binds.iter().zip(one).zip(other).filter(|((y, _), _)| y.ty.is_array()) {
+                    // What is checked on the other side holds if it is taken.
+                    let is_same = one.iter().map(|length| self.first_equal(*length)).eq(other);
+                    match is_same {
+                        true => self.arrays.insert(*y, one),
+                        false => self.arrays.remove(y),
                     };
                 }
+                self.forget(found);
             }
             (Op::For(l), binds) => {
                 self.state(&l.carried, &l.body, 0, binds);
@@ -213,12 +225,14 @@ impl Lengths {
             self.same(var, init);
         }
         loop {
-            self.inside(body);
+            let found = self.block(body);
+            // What is checked in the body holds if it gives anything.
             let keeps = |at: &usize| {
                 let next = body.results.get(at + skip).map(|a| self.here(*a)).unwrap_or_default();
                 next == self.here(carried[*at].1)
             };
             let (good, bad): (Vec<usize>, Vec<usize>) = kept.iter().partition(|at| keeps(at));
+            self.forget(found);
             if bad.is_empty() {
                 break;
             }

@@ -53,8 +53,8 @@ pub(super) enum Made {
     Cell(usize, Vec<Atom>),
     /// A boolean: the second if the first holds, else the third.
     Choice(Atom, Atom, Atom),
-    /// Collected by a loop of so many iterations; of a row, the lengths as far as they are known outside the loop.
-    Collected(Atom, Vec<Option<Atom>>),
+    /// Collected by a loop of so many iterations, if that is known; of a row, the lengths as far as they are known outside the loop.
+    Collected(Option<Atom>, Vec<Option<Atom>>),
     /// In the shape of another one, or one with these lengths.
     Like(Atom),
     Measured(Vec<Atom>),
@@ -87,7 +87,7 @@ pub(super) struct Forward {
     /// Lengths of rows, with what they are if there are any rows.
     pub(super) row_lengths: FxHashMap<Var, Atom>,
     /// For each number of rows, the lengths of rows of matrices that have so many, again with what they are if there are any.
-    columns: FxHashMap<Atom, Vec<(Var, Atom)>>,
+    pub(super) columns: FxHashMap<Atom, Vec<(Var, Atom)>>,
     /// Integers that are lengths of arrays, numbered as they come.
     pub(super) lengths: FxHashMap<Var, usize>,
 }
@@ -205,7 +205,7 @@ impl Forward {
         atoms.iter_mut().for_each(|a| self.atom(a));
     }
 
-    fn var(&self, var: &mut Var) {
+    pub(super) fn var(&self, var: &mut Var) {
         if let Atom::Var(v) = self.replaced.atom((*var).into()) {
             *var = v;
         }
@@ -240,12 +240,12 @@ impl Forward {
     }
 
     /// Binds a variable to what is already there.
-    fn replace(&mut self, var: Var, atom: Atom) {
+    pub(super) fn replace(&mut self, var: Var, atom: Atom) {
         self.replaced.map.insert(var, atom);
     }
 
     /// Keeps a statement that binds one variable, or shares an equal one.
-    fn keep(&mut self, key: Key, stmt: Stmt, out: &mut Vec<Stmt>) {
+    pub(super) fn keep(&mut self, key: Key, stmt: Stmt, out: &mut Vec<Stmt>) {
         if let Some(known) = self.find(&key) {
             self.replace(stmt.binds[0], known);
             return;
@@ -312,25 +312,7 @@ impl Forward {
                     }
                 }
             }
-            Op::Dim { array, axis } => {
-                self.var(array);
-                (*array, *axis) = self.measured(*array, *axis);
-                let (array, axis) = (*array, *axis);
-                match self.dim(array, axis) {
-                    Some(known) => self.replace(stmt.binds[0], known),
-                    None => {
-                        let number = self.lengths.len();
-                        self.lengths.insert(stmt.binds[0], number);
-                        if let Some(length) = self.length_of_rows(array, axis) {
-                            self.row_lengths.insert(stmt.binds[0], length);
-                            if let (Some(rows), 1) = (self.dim(array, 0), axis) {
-                                self.columns.entry(rows).or_default().push((stmt.binds[0], length));
-                            }
-                        }
-                        self.keep(Key::Dim(array, axis), stmt, out);
-                    }
-                }
-            }
+            Op::Dim { .. } => self.length_stmt(stmt, out),
             Op::Get { array, index } => {
                 self.var(array);
                 self.atoms(index);
@@ -480,8 +462,8 @@ impl Forward {
                     if let Some(copied) = self.copied(*row, l) {
                         self.replaced.map.insert(*array, copied.into());
                     }
-                    let lengths = self.outer_lengths(*row, l);
-                    self.made.insert(*array, Made::Collected(count, lengths));
+                    let lengths = self.outer_lengths(*row, &l.carried, Some(l.index), &l.body);
+                    self.made.insert(*array, Made::Collected(Some(count), lengths));
                 }
                 out.push(stmt);
             }
@@ -489,6 +471,11 @@ impl Forward {
                 l.carried.iter_mut().for_each(|(_, init)| self.atom(init));
                 self.state_shapes(&l.carried, &l.body, 1, &stmt.binds);
                 self.block(&mut l.body);
+                let state = l.carried.len();
+                for (array, row) in stmt.binds[state..].iter().zip(&l.body.results[1 + state..]) {
+                    let lengths = self.outer_lengths(*row, &l.carried, None, &l.body);
+                    self.made.insert(*array, Made::Collected(None, lengths));
+                }
                 out.push(stmt);
             }
             Op::Call { args, .. } => {

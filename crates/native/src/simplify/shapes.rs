@@ -3,6 +3,7 @@
 use super::forward::{Forward, Key, Made};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An array that is state of a loop, and its lengths in the beginning, as far as they are known.
@@ -68,6 +69,28 @@ impl Forward {
         }
     }
 
+    /// A length that follows from how the array was made is replaced by that; what is known of others is noted.
+    pub(super) fn length_stmt(&mut self, mut stmt: Stmt, out: &mut Vec<Stmt>) {
+        let Op::Dim { array, axis } = &mut stmt.op else { return };
+        self.var(array);
+        // A row that is there has a length that the rows of a matrix need not have.
+        let known = self.dim(*array, *axis);
+        (*array, *axis) = self.measured(*array, *axis);
+        let (array, axis, n) = (*array, *axis, stmt.binds[0]);
+        if let Some(known) = known.or_else(|| self.dim(array, axis)) {
+            return self.replace(n, self.replaced.atom(known));
+        }
+        let number = self.lengths.len();
+        self.lengths.insert(n, number);
+        if let Some(length) = self.length_of_rows(array, axis) {
+            self.row_lengths.insert(n, length);
+            if let (Some(rows), 1) = (self.dim(array, 0), axis) {
+                self.columns.entry(rows).or_default().push((n, length));
+            }
+        }
+        self.keep(Key::Dim(array, axis), stmt, out);
+    }
+
     /// The lengths of an array, as far as they are known.
     fn lengths_of(&self, array: Atom) -> Vec<Option<Atom>> {
         let known = |array: Var, axis: u8| self.dim(array, axis).or_else(|| self.find(&Key::Dim(array, axis)));
@@ -95,18 +118,20 @@ impl Forward {
         }
         let stmts = || blocks.iter().rev().flat_map(|b| &b.stmts);
         let Some(made) = stmts().find(|s| s.binds.contains(&var)) else {
-            return state.is_known() && self.lengths_of(self.replaced.atom(result)) == *state.first;
+            return state.is_known() && self.are_equal(&self.lengths_of(self.replaced.atom(result)), blocks, state);
         };
         // Of a matrix without rows, nobody knows how long they would be.
         let has_length = |n: Atom| {
             let now = |s: &Stmt| {
                 matches!(s.op, Op::Dim { array, axis: 0 } if array == state.var) && Some(s.binds[0]) == n.var()
             };
-            var.ty.rank == 1 && (stmts().any(now) || Some(self.number_in(blocks, n, state)) == state.first[0])
+            let number = || Some(self.number_in(blocks, n, state));
+            var.ty.rank == 1 && (stmts().any(now) || self.are_equal(&[number()], blocks, state))
         };
         let has_lengths = || {
             let lengths = self.lengths_in(blocks, var, state);
-            lengths.is_some_and(|lengths| lengths.into_iter().map(Some).eq(state.first.iter().copied()))
+            let lengths = lengths.map(|lengths| lengths.into_iter().map(Some).collect::<Vec<_>>());
+            lengths.is_some_and(|lengths| self.are_equal(&lengths, blocks, state))
         };
         let place = made.binds.iter().position(|v| *v == var).unwrap_or(0);
         let inner = match &made.op {
@@ -143,6 +168,33 @@ impl Forward {
         };
         kept.insert(var, keeps);
         keeps
+    }
+
+    /// Whether lengths are those of the state, or a check in the blocks says so: if it fails, nobody sees them.
+    fn are_equal(&self, lengths: &[Option<Atom>], blocks: &[&Block], state: State) -> bool {
+        if lengths == state.first {
+            return true;
+        }
+        let stmts = || blocks.iter().flat_map(|b| &b.stmts);
+        let sides = |cond: Var| match stmts().find(|s| s.binds == [cond]).map(|s| &s.op) {
+            Some(Op::Scalar { prim: Prim::Equal, args }) => Some([args[0], args[1]]),
+            Some(_) => None,
+            None => match self.made.get(&cond)? {
+                Made::Scalar(Prim::Equal, args) => Some([args[0], args[1]]),
+                _ => None,
+            },
+        };
+        let checked = stmts().filter_map(|stmt| match stmt.op {
+            Op::Check { cond: Atom::Var(cond), .. } => sides(cond),
+            _ => None,
+        });
+        let equations: Vec<[Atom; 2]> =
+            checked.map(|sides| sides.map(|side| self.number_in(blocks, side, state))).collect();
+        let is = |a: Option<Atom>, b: Option<Atom>| match (a, b) {
+            (Some(a), Some(b)) => a == b || equations.iter().any(|sides| *sides == [a, b] || *sides == [b, a]),
+            _ => false,
+        };
+        lengths.len() == state.first.len() && lengths.iter().zip(state.first).all(|(a, b)| is(*a, *b))
     }
 
     /// The lengths of an array that is made in the last of some blocks, each in the one before it, which are not simplified yet; whatever the program does: rows
@@ -231,13 +283,19 @@ impl Forward {
     }
 
     /// The lengths of a row that a loop collects, as far as they are the same in every iteration and known outside.
-    pub(super) fn outer_lengths(&self, row: Atom, l: &For) -> Vec<Option<Atom>> {
+    pub(super) fn outer_lengths(
+        &self,
+        row: Atom,
+        carried: &[(Var, Atom)],
+        index: Option<Var>,
+        body: &Block,
+    ) -> Vec<Option<Atom>> {
         let Some(row) = row.var().filter(|v| v.ty.is_array()) else { return Vec::new() };
         let mut inside = FxHashSet::default();
-        walk::for_each_binder(&l.body, &mut |v| {
+        walk::for_each_binder(body, &mut |v| {
             inside.insert(v);
         });
-        inside.extend(l.carried.iter().map(|(v, _)| *v).chain([l.index]));
+        inside.extend(carried.iter().map(|(v, _)| *v).chain(index));
         let known = |axis| self.length_of_rows(row, axis).or_else(|| self.find(&Key::Dim(row, axis)));
         (0..row.ty.rank).map(|axis| known(axis).filter(|n| n.var().is_none_or(|v| !inside.contains(&v)))).collect()
     }
@@ -265,10 +323,10 @@ impl Forward {
                 dim(first, axis - 1, some.saturating_sub(1))
             }
             Made::Measured(lengths) => lengths.get(axis as usize).copied(),
-            Made::Collected(count, _) if axis == 0 => Some(*count),
+            Made::Collected(count, _) if axis == 0 => *count,
             Made::Collected(count, row) => {
                 let length = row.get(axis as usize - 1).copied().flatten()?;
-                let mut around = [Some(*count)].into_iter().chain(row.iter().copied()).take(axis as usize);
+                let mut around = [*count].into_iter().chain(row.iter().copied()).take(axis as usize);
                 // If it is the number of rows, it is none if there are none.
                 let is_some = |n: Option<Atom>| matches!(n, Some(Atom::Int(1..))) || n == Some(length);
                 around.by_ref().take(some as usize).for_each(drop);
