@@ -1,7 +1,7 @@
 //! Numbers in the loops that a loop with state runs in each of its steps, as those over the units of a network: what the way back needs of them and would take
 //! long to compute again is kept, in an array with an axis for the steps and one for each of these loops.
 
-use super::kept::Kept;
+use super::kept::{Kept, MOST};
 use super::*;
 use crate::flow::scalar::is_cheap;
 use crate::partials::is_from_value;
@@ -9,6 +9,10 @@ use gradus_core::traverse::with_stack;
 
 /// What takes this many statements to compute again is kept; an elementary function counts as many.
 const DEAR: usize = 32;
+/// If it is not known how many numbers there are of a step, they are kept of a few steps; if it is not known how many steps there are, a few are kept of each. More
+/// than that only if the loop keeps as many of its state anyway.
+const FEW_STEPS: i64 = 64;
+const FEW_OF_A_STEP: i64 = 16;
 
 /// A number that is kept: the loop directly inside the one with state makes an array of it.
 pub(super) struct Dear {
@@ -21,13 +25,56 @@ pub(super) struct Dear {
     counts: Vec<Atom>,
 }
 
+/// How much a loop with state keeps anyway.
+struct Room {
+    steps: Atom,
+    /// For each array of the state how often the loops run that make it, the outermost first.
+    states: Vec<Vec<Atom>>,
+}
+
+impl Room {
+    /// Whether there is room for a number from loops that run so often.
+    fn is_enough(&self, counts: &[Atom]) -> bool {
+        let number = |count: &Atom| match count {
+            Atom::Int(count) => Some(*count),
+            _ => None,
+        };
+        let of_a_step = counts.iter().try_fold(1i64, |all, count| all.checked_mul(number(count)?));
+        let is_little = match (number(&self.steps), of_a_step) {
+            (Some(steps), Some(all)) => all.saturating_mul(steps) <= MOST,
+            (Some(steps), None) => steps <= FEW_STEPS,
+            (None, Some(all)) => all <= FEW_OF_A_STEP,
+            (None, None) => false,
+        };
+        counts.len() < Type::MAX_RANK as usize
+            && (is_little || self.states.iter().any(|state| state.starts_with(counts)))
+    }
+}
+
+/// See [`Room::states`].
+fn state_counts(l: &For) -> Vec<Vec<Atom>> {
+    fn counts(block: &Block, array: Atom) -> Vec<Atom> {
+        let made = block.stmts.iter().find(|stmt| array.var().is_some_and(|v| stmt.binds.contains(&v)));
+        match made.map(|stmt| (&stmt.op, &stmt.binds)) {
+            Some((Op::For(l), binds)) if l.carried.is_empty() => {
+                let at = binds.iter().position(|v| Atom::Var(*v) == array).unwrap_or(0);
+                [vec![l.count], with_stack(|| counts(&l.body, l.body.results[at]))].concat()
+            }
+            Some((Op::Literal { items, .. }, _)) => vec![Atom::Int(items.len() as i64)],
+            _ => Vec::new(),
+        }
+    }
+    l.body.results[..l.carried.len()].iter().map(|next| counts(&l.body, *next)).collect()
+}
+
 impl Sweep<'_> {
     /// Makes the loops inside a loop with state collect such numbers.
     pub(super) fn collect_dear(&mut self, stmt: &mut Stmt) -> Vec<Dear> {
         let is_wanted = self.may_have_adjoint(stmt) && !self.is_kept_in_trace(&stmt.op);
         match &mut stmt.op {
             Op::For(l) if is_wanted && !l.carried.is_empty() => {
-                let found = self.collect_from(&mut l.body, &FxHashSet::default(), 1);
+                let room = Room { steps: l.count, states: state_counts(l) };
+                let found = self.collect_from(&mut l.body, &FxHashSet::default(), &[], &room);
                 if !found.is_empty() {
                     let mut inside = FxHashSet::from_iter([l.index]);
                     walk::for_each_binder(&l.body, &mut |v| {
@@ -44,8 +91,8 @@ impl Sweep<'_> {
     }
 
     /// The same for the loops of a block. `inside`: what the block and the loops around it bind, but for the outermost, since all rows are to have one length;
-    /// `depth`: how many loops there are around.
-    fn collect_from(&self, block: &mut Block, inside: &FxHashSet<Var>, depth: u8) -> Vec<Dear> {
+    /// `around`: how often these loops run.
+    fn collect_from(&self, block: &mut Block, inside: &FxHashSet<Var>, around: &[Atom], room: &Room) -> Vec<Dear> {
         let mut all = Vec::new();
         for stmt in &mut block.stmts {
             let wanted = self.may_have_adjoint(stmt);
@@ -53,7 +100,8 @@ impl Sweep<'_> {
             let is_steady = l.count.var().is_none_or(|v| !inside.contains(&v));
             // What collects nothing may take a negative number of steps.
             let is_length = !binds.is_empty() || self.is_length(l.count);
-            if !wanted || !is_steady || !is_length || !l.carried.is_empty() || depth >= Type::MAX_RANK {
+            let counts = [around, &[l.count]].concat();
+            if !wanted || !is_steady || !is_length || !l.carried.is_empty() || !room.is_enough(&counts) {
                 continue;
             }
             let mut inside = inside.clone();
@@ -61,7 +109,7 @@ impl Sweep<'_> {
             walk::for_each_binder(&l.body, &mut |v| {
                 inside.insert(v);
             });
-            let mut found = with_stack(|| self.collect_from(&mut l.body, &inside, depth + 1));
+            let mut found = with_stack(|| self.collect_from(&mut l.body, &inside, &counts, room));
             let own = |(number, name)| Dear { number, name, array: number, index: Vec::new(), counts: Vec::new() };
             found.extend(self.dear_numbers(&l.body).into_iter().map(own));
             for dear in &mut found {

@@ -15,7 +15,7 @@ use crate::partials::is_from_value;
 use gradus_core::traverse::with_stack;
 
 /// More numbers than this are not kept, and sums of fewer terms than that are not worth it.
-const MOST: f64 = (1 << 24) as f64;
+pub(super) const MOST: i64 = 1 << 24;
 const LEAST: i64 = 8;
 
 /// Where a number is found on the way back.
@@ -232,7 +232,7 @@ impl Sweep<'_> {
             let count = self.b.scalar(Prim::RealOfInt, &[*count]);
             all = self.b.scalar(Prim::MulReal, &[all, count]);
         }
-        let few = self.b.scalar(Prim::LessEqual, &[all, Atom::Real(MOST)]);
+        let few = self.b.scalar(Prim::LessEqual, &[all, Atom::Real(MOST as f64)]);
         let long = self.b.scalar(Prim::GreaterEqual, &[sum.terms, Atom::Int(LEAST)]);
         self.b.select(long, few, Atom::Bool(false))
     }
