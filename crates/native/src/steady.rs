@@ -263,9 +263,11 @@ impl Lengths {
             Length::Of(array, _) => !inside.contains(array),
         };
         for array in body.stmts.iter().flat_map(|stmt| &stmt.binds).filter(|v| v.ty.is_array()) {
-            if self.of_array((*array).into()).iter().all(is_outside) {
-                self.steady.insert(*array);
-            }
+            // What a loop around this one takes for granted may turn out not to be so.
+            match self.of_array((*array).into()).iter().all(is_outside) {
+                true => self.steady.insert(*array),
+                false => self.steady.remove(array),
+            };
         }
     }
 }
