@@ -1,140 +1,168 @@
 //! Takes out what nobody looks at: statements, loop results, state, accumulators. Checks stay, and so does what they need.
+//!
+//! What is needed is found from the ends, each statement once: the results and whatever has an effect, what these are made from, and so on.
+//! Then the rest goes.
 
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cell::RefCell;
 
 pub fn run(block: &mut Block, module: &Module) {
-    let mut own = FxHashSet::default();
-    walk::for_each_binder(block, &mut |v| {
-        if v.ty.accumulator {
-            own.insert(v);
-        }
-    });
-    let mut passed = FxHashSet::default();
-    accumulators_in_calls(block, &mut passed);
-    let dead = Dead { module, own, passed, failing: RefCell::default() };
-    dead.block(block, &mut Live::default(), true);
+    let mut needs = Needs::of(module);
+    needs.note(block, None, true);
+    let mut wanted = Wanted { kept: vec![false; needs.stmts.len()], live: FxHashSet::default(), left: Vec::new() };
+    needs.from_ends(block, &mut wanted);
+    wanted.sweep(block, &mut 0);
 }
 
-struct Dead<'a> {
+/// A statement, by its number: they are numbered as they are written, those inside a statement after it.
+type Number = usize;
+
+/// What a statement needs if it is kept, and what a variable needs if somebody looks at it.
+struct Needs<'a> {
     module: &'a Module,
-    /// The accumulators opened here; others are somebody else's and always wanted.
-    own: FxHashSet<Var>,
-    /// The accumulators that calls add to: a call may be kept for its results, and then needs them from open to freeze.
-    passed: FxHashSet<Var>,
-    /// Whether functions can fail, as far as it was asked.
-    failing: RefCell<FxHashMap<FunctionId, bool>>,
+    stmts: Vec<Noted<'a>>,
+    /// Where each variable comes from; one that is not here comes from outside.
+    bound: FxHashMap<Var, Origin>,
+    /// The statements that add to an accumulator, calls included.
+    adding: FxHashMap<Var, Vec<Number>>,
+    /// The checks directly inside a statement, or in none.
+    checks: FxHashMap<Option<Number>, Vec<Number>>,
 }
 
-fn accumulators_in_calls(block: &Block, found: &mut FxHashSet<Var>) {
-    walk::for_each_stmt(block, &mut |stmt| {
-        if let Op::Call { args, .. } = &stmt.op {
-            found.extend(args.iter().filter_map(|a| a.var()).filter(|v| v.ty.accumulator));
-        }
-    });
+struct Noted<'a> {
+    stmt: &'a Stmt,
+    /// The statement that it is in.
+    around: Option<Number>,
+    /// Whether failing counts; in a loop that is run again it does not, since the other run makes the same checks.
+    checks: bool,
 }
 
-/// The variables that are needed from some place on.
-#[derive(Default)]
-struct Live<'a> {
-    own: FxHashSet<Var>,
-    /// Those found before a trial began.
-    before: Option<&'a Live<'a>>,
+/// The statement that binds a variable, and which of the values is meant: of what it gives, or, inside a loop, of its state.
+#[derive(Clone, Copy)]
+struct Origin {
+    stmt: Number,
+    place: usize,
 }
 
-impl<'a> Live<'a> {
-    /// The same with room for more, for a trial.
-    fn on_trial(&'a self) -> Live<'a> {
-        Live { own: FxHashSet::default(), before: Some(self) }
+/// What was found to be needed.
+struct Wanted {
+    kept: Vec<bool>,
+    live: FxHashSet<Var>,
+    /// Live variables of which it was not yet asked what they need.
+    left: Vec<Var>,
+}
+
+impl<'a> Needs<'a> {
+    fn of(module: &'a Module) -> Needs<'a> {
+        let (bound, adding, checks) = Default::default();
+        Needs { module, stmts: Vec::new(), bound, adding, checks }
     }
 
-    fn contains(&self, var: &Var) -> bool {
-        self.own.contains(var) || self.before.is_some_and(|before| before.contains(var))
-    }
-
-    fn extend(&mut self, vars: impl IntoIterator<Item = Var>) {
-        self.own.extend(vars);
-    }
-}
-
-impl Dead<'_> {
-    /// Takes dead statements out; `live` gets the variables that the block needs. `checks`: whether failing counts; in a loop that is
-    /// run again it does not, since the other run makes the same checks.
-    fn block(&self, block: &mut Block, live: &mut Live<'_>, checks: bool) {
+    fn note(&mut self, block: &'a Block, around: Option<Number>, checks: bool) {
         with_stack(|| {
-            live.extend(block.results.iter().filter_map(|a| a.var()));
-            let mut kept = Vec::with_capacity(block.stmts.len());
-            for mut stmt in std::mem::take(&mut block.stmts).into_iter().rev() {
-                if self.stmt(&mut stmt, live, checks) {
-                    kept.push(stmt);
+            for stmt in &block.stmts {
+                let number = self.stmts.len();
+                let replayed = match &stmt.op {
+                    Op::For(l) => l.replayed,
+                    Op::If { replayed, .. } => *replayed,
+                    _ => false,
+                };
+                let checks = checks && !replayed;
+                self.stmts.push(Noted { stmt, around, checks });
+                let state = carried(&stmt.op).iter().map(|(v, _)| *v).enumerate();
+                for (place, var) in stmt.binds.iter().copied().enumerate().chain(state) {
+                    self.bound.insert(var, Origin { stmt: number, place });
+                }
+                match &stmt.op {
+                    Op::Check { .. } => self.checks.entry(around).or_default().push(number),
+                    Op::Add { acc, .. } => self.adding.entry(*acc).or_default().push(number),
+                    Op::Product(product) => self.adding.entry(product.acc).or_default().push(number),
+                    Op::Call { args, .. } => {
+                        for acc in args.iter().filter_map(|a| a.var()).filter(|v| v.ty.accumulator) {
+                            self.adding.entry(acc).or_default().push(number);
+                        }
+                    }
+                    op => op.blocks().for_each(|inner| self.note(inner, Some(number), checks)),
                 }
             }
-            kept.reverse();
-            block.stmts = kept;
         })
     }
 
-    /// Whether to keep a statement; if so, its nested blocks are cleaned and its operands become live.
-    fn stmt(&self, stmt: &mut Stmt, live: &mut Live<'_>, checks: bool) -> bool {
-        let wanted = stmt.binds.iter().any(|v| live.contains(v));
-        let replayed = match &stmt.op {
-            Op::For(l) => l.replayed,
-            Op::If { replayed, .. } => *replayed,
-            _ => false,
-        };
-        let checks = checks && !replayed;
-        // A check protects the reads after it, so it stays wherever its block stays.
-        let is_check = matches!(&stmt.op, Op::Check { .. });
-        if !wanted && !is_check && !self.has_effect(&stmt.op, live, checks) {
-            return false;
+    fn from_ends(&self, block: &Block, wanted: &mut Wanted) {
+        let mut failing = FxHashMap::default();
+        for number in 0..self.stmts.len() {
+            if self.has_effect(number, &mut failing) {
+                self.keep(number, wanted);
+            }
         }
-        match &mut stmt.op {
-            Op::For(l) => {
-                let keep = self.trim(&l.carried, &l.body, 0, &stmt.binds, live, checks);
-                retain(&mut stmt.binds, &keep);
-                retain(&mut l.body.results, &keep);
-                retain(&mut l.carried, &keep);
-                self.block(&mut l.body, live, checks);
-            }
-            Op::While(l) => {
-                let keep = self.trim(&l.carried, &l.body, 1, &stmt.binds, live, checks);
-                retain(&mut stmt.binds, &keep);
-                retain(&mut l.body.results, &[vec![true], keep.clone()].concat());
-                retain(&mut l.carried, &keep);
-                self.block(&mut l.body, live, checks);
-            }
-            Op::If { then, otherwise, .. } => {
-                let keep: Vec<bool> = stmt.binds.iter().map(|v| live.contains(v)).collect();
-                retain(&mut stmt.binds, &keep);
-                retain(&mut then.results, &keep);
-                retain(&mut otherwise.results, &keep);
-                self.block(then, live, checks);
-                self.block(otherwise, live, checks);
-            }
-            _ => {}
+        self.keep_checks(None, wanted);
+        block.results.iter().for_each(|a| wanted.look_at(*a));
+        while let Some(var) = wanted.left.pop() {
+            self.follow(var, wanted);
         }
-        stmt.op.for_each_operand(&mut |a| live.extend(a.var()));
-        true
     }
 
-    /// Whether running the operation matters beyond its results. `checks`: whether failing counts.
-    fn has_effect(&self, op: &Op, live: &Live<'_>, checks: bool) -> bool {
-        let wanted = |acc: &Var| live.contains(acc) || !self.own.contains(acc);
-        match op {
+    /// What a live variable needs.
+    fn follow(&self, var: Var, wanted: &mut Wanted) {
+        for adding in self.adding.get(&var).into_iter().flatten() {
+            self.keep(*adding, wanted);
+        }
+        let Some(origin) = self.bound.get(&var) else { return };
+        self.keep(origin.stmt, wanted);
+        let op = &self.stmts[origin.stmt].stmt.op;
+        let skip = usize::from(matches!(op, Op::While(_)));
+        for inner in op.blocks() {
+            wanted.look_at(inner.results[origin.place + skip]);
+        }
+        if let Some((_, init)) = carried(op).get(origin.place) {
+            wanted.look_at(*init);
+        }
+    }
+
+    /// Keeps a statement, and with it what it is in.
+    fn keep(&self, mut number: Number, wanted: &mut Wanted) {
+        while !std::mem::replace(&mut wanted.kept[number], true) {
+            let Noted { stmt, around, .. } = self.stmts[number];
+            match &stmt.op {
+                Op::For(l) => wanted.look_at(l.count),
+                Op::While(l) => wanted.look_at(l.body.results[0]),
+                op => op.for_each_operand(&mut |a| wanted.look_at(a)),
+            }
+            self.keep_checks(Some(number), wanted);
+            let Some(around) = around else { return };
+            number = around;
+        }
+    }
+
+    /// A check protects the reads after it, so it stays wherever its block stays.
+    fn keep_checks(&self, around: Option<Number>, wanted: &mut Wanted) {
+        for check in self.checks.get(&around).into_iter().flatten() {
+            wanted.kept[*check] = true;
+            self.stmts[*check].stmt.op.for_each_operand(&mut |a| wanted.look_at(a));
+        }
+    }
+
+    /// Whether running a statement matters beyond its results, whatever these are wanted for.
+    fn has_effect(&self, number: Number, failing: &mut FxHashMap<FunctionId, bool>) -> bool {
+        let Noted { stmt, checks, .. } = self.stmts[number];
+        // Accumulators that come from outside are always wanted.
+        let foreign = |acc: &Var| !self.bound.contains_key(acc);
+        match &stmt.op {
             Op::Check { .. } => checks,
             Op::Plug { .. } | Op::Push { .. } | Op::Pop { .. } => true,
-            Op::Add { acc, .. } => wanted(acc),
-            Op::Product(product) => wanted(&product.acc),
-            Op::Freeze { acc } => self.passed.contains(acc),
+            Op::Add { acc, .. } => foreign(acc),
+            Op::Product(product) => foreign(&product.acc),
+            // A call may be kept for its results, and then needs what it adds to from open to freeze.
+            Op::Freeze { acc } => {
+                let is_call = |n: &Number| matches!(self.stmts[*n].stmt.op, Op::Call { .. });
+                self.adding.get(acc).is_some_and(|adding| adding.iter().any(is_call))
+            }
             Op::Call { function, args } => {
-                let adds = args.iter().filter_map(|a| a.var()).any(|v| v.ty.accumulator && wanted(&v));
-                adds || (checks && self.is_failing(*function))
+                let adds = args.iter().filter_map(|a| a.var()).any(|v| v.ty.accumulator && foreign(&v));
+                adds || (checks && *failing.entry(*function).or_insert_with(|| can_fail(self.module, *function)))
             }
-            Op::If { .. } | Op::For(_) | Op::While(_) => {
-                op.blocks().any(|block| block.stmts.iter().any(|s| with_stack(|| self.has_effect(&s.op, live, checks))))
-            }
+            Op::If { .. } | Op::For(_) | Op::While(_) => false,
             Op::Scalar { .. }
             | Op::Copy { .. }
             | Op::Stop { .. }
@@ -152,59 +180,88 @@ impl Dead<'_> {
             | Op::Open { .. } => false,
         }
     }
+}
 
-    fn is_failing(&self, function: FunctionId) -> bool {
-        let known = self.failing.borrow().get(&function).copied();
-        known.unwrap_or_else(|| {
-            let failing = self.can_fail(function, &mut FxHashSet::default());
-            self.failing.borrow_mut().insert(function, failing);
-            failing
+impl Wanted {
+    fn look_at(&mut self, atom: Atom) {
+        if let Atom::Var(var) = atom {
+            if self.live.insert(var) {
+                self.left.push(var);
+            }
+        }
+    }
+
+    /// Takes out what is not kept. `next`: the number of the first statement of the block.
+    fn sweep(&self, block: &mut Block, next: &mut Number) {
+        with_stack(|| {
+            block.stmts.retain_mut(|stmt| {
+                let kept = self.kept[*next];
+                *next += 1;
+                match kept {
+                    true => self.trim(stmt, next),
+                    false => *next += statements_inside(stmt),
+                }
+                kept
+            });
         })
     }
 
-    fn can_fail(&self, function: FunctionId, seen: &mut FxHashSet<FunctionId>) -> bool {
-        fn block_can_fail(dead: &Dead<'_>, block: &Block, seen: &mut FxHashSet<FunctionId>) -> bool {
-            block.stmts.iter().any(|stmt| match &stmt.op {
-                Op::Check { .. } => true,
-                Op::Call { function, .. } => dead.can_fail(*function, seen),
-                op => op.blocks().any(|b| with_stack(|| block_can_fail(dead, b, seen))),
-            })
+    /// Takes out of a statement the results that nobody looks at, and state that none of the others depends on.
+    fn trim(&self, stmt: &mut Stmt, next: &mut Number) {
+        if !stmt.op.has_blocks() {
+            return;
         }
-        seen.insert(function) && block_can_fail(self, &self.module.function(function).body, seen)
-    }
-
-    /// Which results of a loop to keep: those wanted, and the state that these depend on.
-    fn trim(
-        &self,
-        carried: &[(Var, Atom)],
-        body: &Block,
-        skip: usize,
-        binds: &[Var],
-        live: &Live<'_>,
-        checks: bool,
-    ) -> Vec<bool> {
-        let mut keep: Vec<bool> = binds.iter().map(|v| live.contains(v)).collect();
-        // State that is wanted anyway asks for no trial.
-        while keep.iter().take(carried.len()).any(|keep| !keep) {
-            let mut trial = body.clone();
-            trial.results.truncate(skip);
-            let wanted = body.results.iter().skip(skip).zip(&keep).filter(|(_, keep)| **keep);
-            trial.results.extend(wanted.map(|(a, _)| *a));
-            let mut needed = live.on_trial();
-            self.block(&mut trial, &mut needed, checks);
-            let before = keep.clone();
-            for (i, (var, _)) in carried.iter().enumerate() {
-                keep[i] |= needed.contains(var);
-            }
-            if keep == before {
-                break;
+        let mut keep: Vec<bool> = stmt.binds.iter().map(|v| self.live.contains(v)).collect();
+        for (keep, (var, _)) in keep.iter_mut().zip(carried(&stmt.op)) {
+            *keep |= self.live.contains(var);
+        }
+        if keep.contains(&false) {
+            retain(&mut stmt.binds, 0, &keep);
+            match &mut stmt.op {
+                Op::For(l) => {
+                    retain(&mut l.carried, 0, &keep);
+                    retain(&mut l.body.results, 0, &keep);
+                }
+                Op::While(l) => {
+                    retain(&mut l.carried, 0, &keep);
+                    retain(&mut l.body.results, 1, &keep);
+                }
+                op => op.blocks_mut().for_each(|side| retain(&mut side.results, 0, &keep)),
             }
         }
-        keep
+        stmt.op.blocks_mut().for_each(|inner| self.sweep(inner, next));
     }
 }
 
-fn retain<T>(items: &mut Vec<T>, keep: &[bool]) {
-    let mut flags = keep.iter().copied().chain(std::iter::repeat(true));
+fn carried(op: &Op) -> &[(Var, Atom)] {
+    match op {
+        Op::For(l) => &l.carried,
+        Op::While(l) => &l.carried,
+        _ => &[],
+    }
+}
+
+fn statements_inside(stmt: &Stmt) -> usize {
+    let mut count = 0;
+    stmt.op.blocks().for_each(|inner| walk::for_each_stmt(inner, &mut |_| count += 1));
+    count
+}
+
+fn can_fail(module: &Module, function: FunctionId) -> bool {
+    fn block_can_fail(module: &Module, block: &Block, seen: &mut FxHashSet<FunctionId>) -> bool {
+        block.stmts.iter().any(|stmt| match &stmt.op {
+            Op::Check { .. } => true,
+            Op::Call { function, .. } => {
+                seen.insert(*function) && with_stack(|| block_can_fail(module, &module.function(*function).body, seen))
+            }
+            op => op.blocks().any(|b| with_stack(|| block_can_fail(module, b, seen))),
+        })
+    }
+    block_can_fail(module, &module.function(function).body, &mut [function].into_iter().collect())
+}
+
+/// Keeps what is said, after so many that stay.
+fn retain<T>(items: &mut Vec<T>, first: usize, keep: &[bool]) {
+    let mut flags = std::iter::repeat_n(true, first).chain(keep.iter().copied()).chain(std::iter::repeat(true));
     items.retain(|_| flags.next().unwrap_or(true));
 }

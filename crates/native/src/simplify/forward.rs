@@ -8,7 +8,9 @@ use gradus_core::Prim;
 use rustc_hash::FxHashMap;
 
 pub fn run(block: &mut Block, lengths: &KnownLengths) {
-    Forward::knowing(lengths).block(block);
+    let mut forward = Forward::knowing(lengths);
+    forward.known.reserve(block.stmts.len());
+    forward.block(block);
 }
 
 /// The body of a loop without so many of its first iterations and so many of its last; `only`: for the last of the others.

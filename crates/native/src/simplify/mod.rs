@@ -83,12 +83,12 @@ pub fn module_within(module: &mut Module, room: &Room) {
             module.functions[id].body = body.clone();
         }
         if gathers::run(&mut body, module) {
-            block(&mut body, module);
+            again(&mut body, module);
             if recompute::run(&mut body, module) {
-                block(&mut body, module);
+                again(&mut body, module);
             }
             if at_once::run(&mut body, module) {
-                block(&mut body, module);
+                again(&mut body, module);
             }
             collect::instead_of_copies(&mut body);
             // What began with these arrays now reads their elements.
@@ -99,7 +99,7 @@ pub fn module_within(module: &mut Module, room: &Room) {
         }
         let mut body = std::mem::take(&mut module.functions[id].body);
         if products::run(&mut body, module) {
-            block(&mut body, module);
+            again(&mut body, module);
             // The checks that are left of loops.
             hoist::run(&mut body);
         }
@@ -142,15 +142,23 @@ pub fn written(block: &mut Block, module: &Module) {
 
 /// Simplifies a block, which may have free variables.
 pub fn block(block: &mut Block, module: &Module) {
+    // Each step makes room for others; twice is enough for what differentiation writes.
+    rounds(block, module, 2);
+}
+
+/// Simplifies a block that was simplified before a step changed a part of it.
+fn again(block: &mut Block, module: &Module) {
+    rounds(block, module, 1);
+}
+
+fn rounds(block: &mut Block, module: &Module, count: usize) {
     if !has_loops(block) {
         // All that is left to do is done at once.
         small_arrays(block, &module.lengths);
         return dead::run(block, module);
     }
-    // Each step makes room for others; twice is enough for what differentiation writes.
-    for _ in 0..2 {
+    for _ in 0..count {
         small_arrays(block, &module.lengths);
-        forward::run(block, &module.lengths);
         wraps::run(block);
         limits::run(block);
         columns::run(block);

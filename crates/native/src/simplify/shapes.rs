@@ -5,12 +5,17 @@ use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 
 /// An array that is state of a loop, and its lengths in the beginning, as far as they are known.
 #[derive(Clone, Copy)]
 struct State<'a> {
     var: Var,
     first: &'a [Option<Atom>],
+    /// In what statement of the loop each variable is bound.
+    bound: &'a FxHashMap<Var, &'a Stmt>,
+    /// The lengths of arrays in the loop that were asked for.
+    found: &'a RefCell<FxHashMap<Var, Option<Vec<Atom>>>>,
 }
 
 impl State<'_> {
@@ -31,6 +36,11 @@ impl Forward {
     /// in the beginning.
     pub(super) fn state_shapes(&mut self, carried: &[(Var, Atom)], body: &Block, skip: usize, binds: &[Var]) {
         let mut left: Vec<usize> = (0..carried.len()).filter(|i| carried[*i].0.ty.is_array()).collect();
+        if left.is_empty() {
+            return;
+        }
+        let mut bound = FxHashMap::default();
+        walk::for_each_stmt(body, &mut |stmt| bound.extend(stmt.binds.iter().map(|v| (*v, stmt))));
         // State may be handed on to other state, of which it has to be known first.
         loop {
             let before = left.len();
@@ -38,7 +48,8 @@ impl Forward {
                 let (var, init) = carried[*i];
                 let first = self.lengths_of(init);
                 let mut kept = FxHashMap::default();
-                let keeps = |next: &Atom| self.keeps_shape(&[body], *next, State { var, first: &first }, &mut kept);
+                let state = State { var, first: &first, bound: &bound, found: &RefCell::default() };
+                let keeps = |next: &Atom| self.keeps_shape(&[body], *next, state, &mut kept);
                 let keeps = body.results.get(i + skip).is_some_and(keeps);
                 if keeps {
                     self.made.insert(var, Made::Like(init));
@@ -116,20 +127,17 @@ impl Forward {
         if let Some(known) = kept.get(&var) {
             return *known;
         }
-        let stmts = || blocks.iter().rev().flat_map(|b| &b.stmts);
-        let Some(made) = stmts().find(|s| s.binds.contains(&var)) else {
+        let Some(made) = state.bound.get(&var) else {
             return state.is_known() && self.are_equal(&self.lengths_of(self.replaced.atom(result)), blocks, state);
         };
         // Of a matrix without rows, nobody knows how long they would be.
         let has_length = |n: Atom| {
-            let now = |s: &Stmt| {
-                matches!(s.op, Op::Dim { array, axis: 0 } if array == state.var) && Some(s.binds[0]) == n.var()
-            };
-            let number = || Some(self.number_in(blocks, n, state));
-            var.ty.rank == 1 && (stmts().any(now) || self.are_equal(&[number()], blocks, state))
+            let stmt = n.var().and_then(|n| state.bound.get(&n));
+            let is_now = stmt.is_some_and(|s| matches!(s.op, Op::Dim { array, axis: 0 } if array == state.var));
+            var.ty.rank == 1 && (is_now || self.are_equal(&[Some(self.number_in(n, state))], blocks, state))
         };
         let has_lengths = || {
-            let lengths = self.lengths_in(blocks, var, state);
+            let lengths = self.lengths_in(var, state);
             let lengths = lengths.map(|lengths| lengths.into_iter().map(Some).collect::<Vec<_>>());
             lengths.is_some_and(|lengths| self.are_equal(&lengths, blocks, state))
         };
@@ -175,8 +183,7 @@ impl Forward {
         if lengths == state.first {
             return true;
         }
-        let stmts = || blocks.iter().flat_map(|b| &b.stmts);
-        let sides = |cond: Var| match stmts().find(|s| s.binds == [cond]).map(|s| &s.op) {
+        let sides = |cond: Var| match state.bound.get(&cond).map(|s| &s.op) {
             Some(Op::Scalar { prim: Prim::Equal, args }) => Some([args[0], args[1]]),
             Some(_) => None,
             None => match self.made.get(&cond)? {
@@ -184,12 +191,11 @@ impl Forward {
                 _ => None,
             },
         };
-        let checked = stmts().filter_map(|stmt| match stmt.op {
+        let checked = blocks.iter().flat_map(|b| &b.stmts).filter_map(|stmt| match stmt.op {
             Op::Check { cond: Atom::Var(cond), .. } => sides(cond),
             _ => None,
         });
-        let equations: Vec<[Atom; 2]> =
-            checked.map(|sides| sides.map(|side| self.number_in(blocks, side, state))).collect();
+        let equations: Vec<[Atom; 2]> = checked.map(|sides| sides.map(|side| self.number_in(side, state))).collect();
         let is = |a: Option<Atom>, b: Option<Atom>| match (a, b) {
             (Some(a), Some(b)) => a == b || equations.iter().any(|sides| *sides == [a, b] || *sides == [b, a]),
             _ => false,
@@ -197,56 +203,63 @@ impl Forward {
         lengths.len() == state.first.len() && lengths.iter().zip(state.first).all(|(a, b)| is(*a, *b))
     }
 
-    /// The lengths of an array that is made in the last of some blocks, each in the one before it, which are not simplified yet; whatever the program does: rows
-    /// have a length only if there are any.
-    fn lengths_in(&self, blocks: &[&Block], array: Var, state: State) -> Option<Vec<Atom>> {
+    /// The lengths of an array that is made in the loop, which is not simplified yet; whatever the program does: rows have a length only if there are any.
+    fn lengths_in(&self, array: Var, state: State) -> Option<Vec<Atom>> {
         if array == state.var {
             return state.first.iter().copied().collect();
         }
-        let Some(made) = blocks.iter().rev().flat_map(|b| &b.stmts).find(|s| s.binds.contains(&array)) else {
+        let Some(made) = state.bound.get(&array) else {
             return self.lengths_of(self.replaced.atom(array.into())).into_iter().collect();
         };
+        if let Some(found) = state.found.borrow().get(&array) {
+            return found.clone();
+        }
+        let lengths = self.lengths_made(array, made, state);
+        state.found.borrow_mut().insert(array, lengths.clone());
+        lengths
+    }
+
+    fn lengths_made(&self, array: Var, made: &Stmt, state: State) -> Option<Vec<Atom>> {
         // The lengths of so many rows, if there are any, or none would have that length.
-        let of_rows = |count: Atom, row: Option<Var>, blocks: &[&Block]| {
-            let inside = row.map_or(Some(Vec::new()), |row| with_stack(|| self.lengths_in(blocks, row, state)))?;
+        let of_rows = |count: Atom, row: Option<Var>| {
+            let inside = row.map_or(Some(Vec::new()), |row| with_stack(|| self.lengths_in(row, state)))?;
             let is_some = matches!(count, Atom::Int(1..)) || inside.iter().all(|n| *n == count);
             is_some.then(|| [&[count], &inside[..]].concat())
         };
         match &made.op {
-            Op::Set { array, .. } | Op::Freeze { acc: array } => with_stack(|| self.lengths_in(blocks, *array, state)),
+            Op::Set { array, .. } | Op::Freeze { acc: array } => with_stack(|| self.lengths_in(*array, state)),
             Op::Stop { value } | Op::Copy { value } | Op::Open { init: value } => {
-                with_stack(|| self.lengths_in(blocks, value.var()?, state))
+                with_stack(|| self.lengths_in(value.var()?, state))
             }
-            Op::Fill { dims, .. } => Some(dims.iter().map(|n| self.number_in(blocks, *n, state)).collect()),
+            Op::Fill { dims, .. } => Some(dims.iter().map(|n| self.number_in(*n, state)).collect()),
             // Rows that differ in length are no array.
             Op::Literal { items, .. } => {
                 let row = items.first().and_then(|row| row.var()).filter(|v| v.ty.is_array());
-                of_rows(Atom::Int(items.len() as i64), row, blocks)
+                of_rows(Atom::Int(items.len() as i64), row)
             }
             Op::For(l) => {
                 let at = made.binds[l.carried.len()..].iter().position(|v| *v == array)?;
                 let row = l.body.results[l.carried.len() + at].var().filter(|v| v.ty.is_array());
-                of_rows(self.number_in(blocks, l.count, state), row, &[blocks, &[&l.body]].concat())
+                of_rows(self.number_in(l.count, state), row)
             }
             Op::If { then, otherwise, .. } => {
                 let at = made.binds.iter().position(|v| *v == array)?;
-                let [one, other] = [then, otherwise].map(|side| {
-                    with_stack(|| self.lengths_in(&[blocks, &[side]].concat(), side.results[at].var()?, state))
-                });
+                let [one, other] =
+                    [then, otherwise].map(|side| with_stack(|| self.lengths_in(side.results[at].var()?, state)));
                 one.filter(|one| Some(one) == other.as_ref())
             }
             _ => None,
         }
     }
 
-    /// A number in such a block; what it is, if it follows from the lengths of arrays of which these are known.
-    fn number_in(&self, blocks: &[&Block], n: Atom, state: State) -> Atom {
+    /// A number in the loop; what it is, if it follows from the lengths of arrays of which these are known.
+    fn number_in(&self, n: Atom, state: State) -> Atom {
         let n = self.replaced.atom(n);
-        let made = |v: Var| blocks.iter().rev().flat_map(|b| &b.stmts).find(|s| s.binds == [v]);
-        let number = |n: Atom| with_stack(|| self.number_in(blocks, n, state));
+        let made = |v: Var| state.bound.get(&v).filter(|s| s.binds.len() == 1);
+        let number = |n: Atom| with_stack(|| self.number_in(n, state));
         let known = match n.var().and_then(made).map(|stmt| &stmt.op) {
             Some(Op::Dim { array, axis }) => {
-                let lengths = with_stack(|| self.lengths_in(blocks, *array, state));
+                let lengths = with_stack(|| self.lengths_in(*array, state));
                 lengths.and_then(|lengths| lengths.get(*axis as usize).copied())
             }
             Some(Op::Scalar { prim, args }) if args.iter().all(|arg| !arg.ty().is_real()) => {
@@ -263,7 +276,7 @@ impl Forward {
                     Atom::Bool(false) => Some(otherwise),
                     _ => None,
                 };
-                side.map(|side| with_stack(|| self.number_in(&[blocks, &[side]].concat(), side.results[0], state)))
+                side.map(|side| with_stack(|| self.number_in(side.results[0], state)))
             }
             _ => None,
         };

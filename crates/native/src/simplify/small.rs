@@ -4,7 +4,7 @@
 use super::{forward, unroll};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Says whether anything was taken apart.
 pub fn run(block: &mut Block, lengths: &KnownLengths) -> bool {
@@ -217,6 +217,12 @@ impl Small<'_> {
             }
         };
         let mut chosen: Vec<Option<Vec<usize>>> = carried.iter().enumerate().map(dims).collect();
+        if chosen.iter().any(|c| c.is_some()) {
+            let changing = Changing::of(&stmt.op);
+            for (choice, next) in chosen.iter_mut().zip(&body.results[skip..]) {
+                *choice = choice.take().filter(|_| !changing.is_changed(*next));
+            }
+        }
         while chosen.iter().any(|c| c.is_some()) {
             match self.try_state(&stmt, &chosen, skip) {
                 Ok((stmt, whole)) => {
@@ -296,6 +302,54 @@ impl Small<'_> {
         *carried = new_carried;
         stmt.binds = binds;
         Ok((stmt, whole))
+    }
+}
+
+/// What changes from one iteration of a loop to the next.
+struct Changing<'a> {
+    numbers: FxHashSet<Var>,
+    bound: FxHashMap<Var, &'a Stmt>,
+}
+
+impl<'a> Changing<'a> {
+    fn of(op: &'a Op) -> Changing<'a> {
+        let mut numbers: FxHashSet<Var> = op.params().filter(|v| !v.ty.is_array()).collect();
+        let mut bound = FxHashMap::default();
+        let mut note = |stmt: &'a Stmt| {
+            bound.extend(stmt.binds.iter().map(|v| (*v, stmt)));
+            let mut changes = false;
+            stmt.op.for_each_operand(&mut |a| changes |= a.var().is_some_and(|v| numbers.contains(&v)));
+            match &stmt.op {
+                Op::For(l) if l.count.var().is_some_and(|n| numbers.contains(&n)) => numbers.extend([l.index]),
+                Op::Scalar { .. } | Op::Select { .. } if changes => numbers.extend(&stmt.binds),
+                _ => {}
+            }
+        };
+        op.blocks().for_each(|body| walk::for_each_stmt(body, &mut note));
+        Changing { numbers, bound }
+    }
+
+    /// Whether an array is changed at a place that is not always the same: then its numbers are not told apart.
+    fn is_changed(&self, array: Atom) -> bool {
+        let Some(array) = array.var() else { return false };
+        let Some(stmt) = self.bound.get(&array) else { return false };
+        let place = || stmt.binds.iter().position(|v| *v == array).unwrap_or(0);
+        let is_changed = |array: Atom| with_stack(|| self.is_changed(array));
+        match &stmt.op {
+            Op::Set { array, index, .. } => {
+                let changes = |i: &Atom| i.var().is_some_and(|i| self.numbers.contains(&i));
+                index.iter().any(changes) || is_changed((*array).into())
+            }
+            Op::Copy { value } | Op::Stop { value } => is_changed(*value),
+            Op::If { then, otherwise, .. } => [then, otherwise].iter().any(|side| is_changed(side.results[place()])),
+            Op::For(l) if place() < l.carried.len() => {
+                is_changed(l.body.results[place()]) || is_changed(l.carried[place()].1)
+            }
+            Op::While(l) if place() < l.carried.len() => {
+                is_changed(l.body.results[place() + 1]) || is_changed(l.carried[place()].1)
+            }
+            _ => false,
+        }
     }
 }
 

@@ -18,11 +18,11 @@ pub fn from_state(block: &mut Block) {
             let (mut before, mut after) = (Vec::new(), Vec::new());
             if let Op::For(l) = &mut stmt.op {
                 let mut i = 0;
-                let mut uses = None;
+                let mut known = None;
                 while i < l.carried.len() {
                     let (var, init) = l.carried[i];
                     let acc = Var::fresh(var.name, var.ty.accumulator());
-                    if var.ty.is_real() && rewrite(&mut l.body, var, i, acc, &mut uses) {
+                    if var.ty.is_real() && rewrite(&mut l.body, var, i, acc, &mut known) {
                         let bind = stmt.binds.remove(i);
                         l.carried.remove(i);
                         l.body.results.remove(i);
@@ -42,25 +42,39 @@ pub fn from_state(block: &mut Block) {
 }
 
 /// Rewrites a block whose result number `i` is `c` with something added; says whether it is.
-/// `uses`: of the variables in the block, if they have been counted since it was changed.
-fn rewrite(body: &mut Block, c: Var, i: usize, acc: Var, uses: &mut Option<FxHashMap<Var, usize>>) -> bool {
-    let counted = uses.get_or_insert_with(|| count_uses(body));
+/// `known`: of the block, if it was not changed since.
+fn rewrite(body: &mut Block, c: Var, i: usize, acc: Var, known: &mut Option<Variables>) -> bool {
+    let variables = known.get_or_insert_with(|| Variables::of(body));
     let next = body.results.get(i).and_then(|a| a.var());
-    let rewritten = next.is_some_and(|next| add_to(body, c, next, acc, counted));
+    let rewritten = next.is_some_and(|next| add_to(body, c, next, acc, variables));
     if rewritten {
-        *uses = None;
+        *known = None;
     }
     rewritten
 }
 
+/// How often the variables of a block are used in it, and by which of its statements they are bound.
+struct Variables {
+    uses: FxHashMap<Var, usize>,
+    bound: FxHashMap<Var, usize>,
+}
+
+impl Variables {
+    fn of(block: &Block) -> Variables {
+        let places = block.stmts.iter().enumerate();
+        let bound = places.flat_map(|(at, stmt)| stmt.binds.iter().map(move |v| (*v, at))).collect();
+        Variables { uses: count_uses(block), bound }
+    }
+}
+
 /// Rewrites a block that makes `next` of `c` by adding to it, and does nothing else with either; says whether it does.
-fn add_to(body: &mut Block, c: Var, next: Var, acc: Var, uses: &FxHashMap<Var, usize>) -> bool {
-    let used = |v: Var| uses.get(&v).copied().unwrap_or(0);
+fn add_to(body: &mut Block, c: Var, next: Var, acc: Var, variables: &Variables) -> bool {
+    let used = |v: Var| variables.uses.get(&v).copied().unwrap_or(0);
     let single = |v: Var| used(v) == 1;
     if !single(next) {
         return false;
     }
-    let find = |v: Var| body.stmts.iter().position(|s| s.binds.contains(&v));
+    let find = |v: Var| variables.bound.get(&v).copied();
     let Some(at) = find(next) else { return false };
     let span = body.stmts[at].span;
     let add = |value: Atom| Stmt { binds: Vec::new(), op: Op::Add { acc, index: Vec::new(), value }, span };
@@ -70,7 +84,7 @@ fn add_to(body: &mut Block, c: Var, next: Var, acc: Var, uses: &FxHashMap<Var, u
             let [a, b] = args[..] else { return false };
             let is_made = |body: &mut Block, sum: Atom| match sum {
                 Atom::Var(v) if v == c => single(c),
-                Atom::Var(v) => with_stack(|| add_to(body, c, v, acc, uses)),
+                Atom::Var(v) => with_stack(|| add_to(body, c, v, acc, variables)),
                 _ => false,
             };
             let value = match (is_made(body, a), b) {
