@@ -344,22 +344,19 @@ impl Sweep<'_> {
         self.frozen.insert(*acc, (*value).into());
     }
 
-    /// Reads what was kept of what a statement gives, and lets it give the rest.
+    /// Reads what was kept of what a statement gives, and lets it give the rest, and add up what it adds up besides.
     fn forward_read(&mut self, stmt: &Stmt) {
         let mut rest = self.without_settled(stmt);
-        rest.binds.clear();
         if let Op::For(l) = &mut rest.op {
             self.read_kept(&mut l.body);
-            l.body.results.clear();
         }
-        for (at, value) in stmt.binds.iter().enumerate() {
-            let Some(Kept { all, index, .. }) = self.kept.get(value).cloned() else {
-                rest.binds.push(*value);
-                if let (Op::For(rest), Op::For(whole)) = (&mut rest.op, &stmt.op) {
-                    rest.body.results.push(whole.body.results[at]);
-                }
-                continue;
-            };
+        let others: Vec<usize> = (0..stmt.binds.len()).filter(|at| !self.kept.contains_key(&stmt.binds[*at])).collect();
+        for (inner, whole) in rest.op.blocks_mut().zip(stmt.op.blocks()) {
+            inner.results = others.iter().map(|at| whole.results[*at]).collect();
+        }
+        rest.binds = others.iter().map(|at| stmt.binds[*at]).collect();
+        for value in &stmt.binds {
+            let Some(Kept { all, index, .. }) = self.kept.get(value).cloned() else { continue };
             let there = self.b.get(all, index);
             let op = match there.ty() == value.ty {
                 true => Op::Copy { value: there },
@@ -367,7 +364,7 @@ impl Sweep<'_> {
             };
             self.b.bind(vec![*value], op);
         }
-        if !rest.binds.is_empty() {
+        if !rest.binds.is_empty() || !outer_accumulators(&rest.op).is_empty() {
             self.b.stmt(rest);
         }
         if let Op::For(l) = &stmt.op {

@@ -1,11 +1,11 @@
 //! Makes machine code of a module and keeps it in memory.
 
 use super::emit::{Emitter, Linker};
-use super::machine::{self, Compiled, Written};
+use super::machine::{self, Compiled, Waiting, Written};
 use super::math;
 use super::pieces::Insides;
 use crate::cores::Plan;
-use crate::flow::{FunctionId, Module};
+use crate::flow::{walk, FunctionId, Module};
 use crate::place::Places;
 use crate::recursion;
 use crate::run::Code;
@@ -23,6 +23,7 @@ use gradus_runtime::slot::Entry;
 use gradus_source::Diagnostic;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 /// Why there is no machine code.
 #[derive(Debug)]
@@ -99,8 +100,10 @@ impl Effort {
     const BEST: Effort = Effort { simplify: true, registers: "backtracking" };
 }
 
-/// A program of so few instructions is not worth two qualities.
-const FEW: usize = 1000;
+/// A program of so few statements is not worth two qualities.
+const FEW: usize = 150;
+/// So many, which take some milliseconds, are worth a thread.
+const WORTH: usize = 300;
 
 fn isa(effort: Effort) -> Result<OwnedTargetIsa, CompileError> {
     let machine = |reason: String| CompileError::Machine { reason };
@@ -129,18 +132,27 @@ pub fn compile(
     care: Care,
     threads: Option<usize>,
 ) -> Result<(Code, Option<Later>), CompileError> {
-    let (linker, written, entries) = write(module, entries, plan)?;
-    let is_small = || written.iter().map(|f| f.function.dfg.num_insts()).sum::<usize>() < FEW;
-    let care = if care == Care::QuickThenBest && is_small() { Care::Best } else { care };
-    let effort = if care == Care::Best { Effort::BEST } else { Effort::QUICK };
+    let mut statements = 0;
+    for function in &module.functions {
+        walk::for_each_stmt(&function.body, &mut |_| statements += 1);
+    }
+    let care = if care == Care::QuickThenBest && statements < FEW { Care::Best } else { care };
+    let isa = isa(if care == Care::Best { Effort::BEST } else { Effort::QUICK })?;
+    let threads = at_most(threads).min(1 + statements / WORTH);
+    let ((linker, entries), compiled) =
+        machine::compile(&*isa, threads, |waiting| write(module, entries, plan, waiting))?;
     let known = Arc::new(Known { _shapes: linker.shapes, _loops: linker.loops });
     let declared = linker.jit.declarations().get_functions();
     let declared = declared.map(|(_, d)| (d.name.clone(), d.linkage, d.signature.clone())).collect();
-    let compiled = machine::compile(&*isa(effort)?, written, threads)?;
     let places = Arc::new(linker.places);
     let (code, functions) = load(linker.jit, compiled, &entries, places.clone(), known.clone())?;
     let later = Later { declared, functions, entries, places, known };
     Ok((code, (care == Care::QuickThenBest).then_some(later)))
+}
+
+/// On how many threads to compile; if nobody says, on as many as the machine runs at once.
+fn at_most(threads: Option<usize>) -> usize {
+    threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, |n| n.get()))
 }
 
 /// Puts machine code where it can be called; gives it, and what it was made from.
@@ -191,23 +203,27 @@ impl Later {
             }
             .map_err(refused)?;
         }
-        let compiled = machine::compile(&*isa(Effort::BEST)?, self.functions, threads)?;
+        let threads = at_most(threads).min(self.functions.len());
+        let all = |waiting: Arc<Waiting>| Ok(self.functions.into_iter().for_each(|function| waiting.add(function)));
+        let (_, compiled) = machine::compile(&*isa(Effort::BEST)?, threads, all)?;
         load(jit, compiled, &self.entries, self.places, self.known).map(|(code, _)| code)
     }
 }
 
 /// The functions in Cranelift's language, for people.
 pub fn text(module: &Module, entries: &[FunctionId], plan: &Plan) -> Result<String, CompileError> {
-    let (_, written, _) = write(module, entries, plan)?;
-    Ok(written.iter().map(|function| format!("{}\n", function.function.display())).collect())
+    let waiting = Arc::new(Waiting::default());
+    write(module, entries, plan, waiting.clone())?;
+    Ok(waiting.take_all().iter().map(|function| format!("{}\n", function.function.display())).collect())
 }
 
-/// Writes all functions in Cranelift's language; gives them, and which of them are entries.
+/// Writes all functions in Cranelift's language; says which of them are entries.
 fn write<'a>(
     module: &'a Module,
     entries: &[FunctionId],
     plan: &'a Plan,
-) -> Result<(Linker<'a>, Vec<Written>, Vec<FuncId>), CompileError> {
+    written: Arc<Waiting>,
+) -> Result<(Linker<'a>, Vec<FuncId>), CompileError> {
     let mut linker = Linker {
         jit: new_module()?,
         module,
@@ -215,7 +231,7 @@ fn write<'a>(
         sole: Sole::of(module),
         bodies: Vec::new(),
         shared: FxHashMap::default(),
-        written: Vec::new(),
+        written,
         contexts: Vec::new(),
         functions: Vec::new(),
         imports: FxHashMap::default(),
@@ -259,8 +275,7 @@ fn write<'a>(
         linker.write(func, signature, |emitter, params| emitter.entry(*id, params[0], params[1], can_fail));
         functions.push(func);
     }
-    let written = std::mem::take(&mut linker.written);
-    Ok((linker, written, functions))
+    Ok((linker, functions))
 }
 
 impl Linker<'_> {
@@ -300,7 +315,7 @@ impl Linker<'_> {
         let result = write(&mut emitter, &params);
         emitter.b.finalize(config);
         self.contexts.push(context);
-        self.written.push(Written { id, function });
+        self.written.add(Written { id, function });
         result
     }
 }

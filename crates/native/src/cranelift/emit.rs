@@ -1,7 +1,7 @@
 //! A flow function as Cranelift code: how values are held, how functions are called, how failure leaves.
 
 use super::chunks::Body;
-use super::machine::Written;
+use super::machine::Waiting;
 use super::math;
 use super::pieces::{Cut, Insides};
 use super::same::Same;
@@ -113,7 +113,7 @@ pub(super) struct Linker<'a> {
     /// Those that may run several loops, by what they do.
     pub(super) shared: FxHashMap<Same, FuncId>,
     /// What has been written, and memory that writers use in turn: one for each function that is written while another one is.
-    pub(super) written: Vec<Written>,
+    pub(super) written: Arc<Waiting>,
     pub(super) contexts: Vec<FunctionBuilderContext>,
     /// The flow functions.
     pub(super) functions: Vec<FuncId>,

@@ -5,12 +5,9 @@ use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::Context;
 use cranelift_module::{FuncId, ModuleReloc};
-use std::cmp::Reverse;
-use std::sync::Mutex;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
-/// So many instructions, some milliseconds, are worth a thread.
-const WORTH: usize = 2000;
 /// Of virtual memory, for each thread.
 const STACK: usize = 64 << 20;
 
@@ -30,41 +27,91 @@ pub(super) struct Compiled {
     pub(super) relocations: Vec<ModuleReloc>,
 }
 
-/// Compiles functions on at most so many threads; nothing: on as many as the machine runs at once. The result does not depend on it.
-pub(super) fn compile(
+/// Functions that wait to be compiled, while others may still be written.
+#[derive(Default)]
+pub(super) struct Waiting {
+    functions: Mutex<Functions>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Functions {
+    waiting: Vec<Written>,
+    no_more: bool,
+}
+
+impl Waiting {
+    pub(super) fn add(&self, function: Written) {
+        self.functions().waiting.push(function);
+        self.changed.notify_one();
+    }
+
+    /// Those that wait, when all have been written and nobody compiles them.
+    pub(super) fn take_all(&self) -> Vec<Written> {
+        std::mem::take(&mut self.functions().waiting)
+    }
+
+    fn functions(&self) -> MutexGuard<'_, Functions> {
+        self.functions.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// The longest, so that no thread is left alone with it at the end; nothing if there will be no more.
+    fn next(&self) -> Option<Written> {
+        let mut functions = self.functions();
+        loop {
+            let sizes = functions.waiting.iter().map(|f| f.function.dfg.num_insts()).enumerate();
+            if let Some((longest, _)) = sizes.max_by_key(|(_, size)| *size) {
+                return Some(functions.waiting.swap_remove(longest));
+            }
+            if functions.no_more {
+                return None;
+            }
+            functions = self.changed.wait(functions).unwrap_or_else(|e| e.into_inner());
+        }
+    }
+}
+
+/// Tells those who wait that no more functions will come, however their writer ends.
+struct Writing<'a>(&'a Waiting);
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        self.0.functions().no_more = true;
+        self.0.changed.notify_all();
+    }
+}
+
+/// Compiles functions while they are written, on so many threads; the result does not depend on it. Gives what the writer gives, too.
+pub(super) fn compile<T>(
     isa: &dyn TargetIsa,
-    mut functions: Vec<Written>,
-    threads: Option<usize>,
-) -> Result<Vec<Compiled>, CompileError> {
-    let instructions: usize = functions.iter().map(|f| f.function.dfg.num_insts()).sum();
-    let most = threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, |n| n.get()));
-    let others = most.min(functions.len()).min(1 + instructions / WORTH).saturating_sub(1);
-    // The longest first, so that no thread is left alone with one of them.
-    functions.sort_by_key(|f| Reverse(f.function.dfg.num_insts()));
-    let left = Mutex::new(functions.into_iter());
+    threads: usize,
+    write: impl FnOnce(Arc<Waiting>) -> Result<T, CompileError>,
+) -> Result<(T, Vec<Compiled>), CompileError> {
+    let waiting = Arc::new(Waiting::default());
     let work = || {
         let mut context = Context::new();
         let mut done = Vec::new();
-        loop {
-            let next = left.lock().unwrap_or_else(|e| e.into_inner()).next();
-            match next {
-                Some(written) => done.push((written.id, one(isa, &mut context, written))),
-                None => return done,
-            }
+        while let Some(written) = waiting.next() {
+            done.push((written.id, one(isa, &mut context, written)));
         }
+        done
     };
-    let mut all = thread::scope(|scope| {
+    let (written, mut all) = thread::scope(|scope| {
+        let writing = Writing(&waiting);
         // Where there are no more threads, there is this one.
         let spawn = |_| thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work).ok();
-        let workers: Vec<_> = (0..others).map_while(spawn).collect();
+        let workers: Vec<_> = (1..threads).map_while(spawn).collect();
+        let written = write(waiting.clone())?;
+        drop(writing);
         let mut all = work();
         for worker in workers {
             all.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         }
-        all
-    });
+        Ok((written, all))
+    })?;
     all.sort_by_key(|(id, _)| id.as_u32());
-    all.into_iter().map(|(_, compiled)| compiled).collect()
+    let all: Result<_, _> = all.into_iter().map(|(_, compiled)| compiled).collect();
+    Ok((written, all?))
 }
 
 fn one(isa: &dyn TargetIsa, context: &mut Context, written: Written) -> Result<Compiled, CompileError> {
