@@ -1,11 +1,13 @@
-//! `agree [COUNT] [FIRST] [cranelift|c|all] [grids]`: sends that many random programs (over matrices, if `grids` is said), from the given seed on,
-//! through the native compiler, simplified and not, and through the reference evaluator, and compares the functions and their derivatives.
-//! `agree source SEED` prints such a program over matrices.
+//! `agree [COUNT] [FIRST] [cranelift|c|all] [grids|steps]`: sends that many random programs (over matrices, if `grids` is said; simulations, if `steps` is
+//! said), from the given seed on, through the native compiler, simplified and not, and through the reference evaluator, and compares the functions and their
+//! derivatives. `agree source grids|steps SEED` prints such a program.
 
 #[path = "../tests/support/grids.rs"]
 mod grids;
 #[path = "../tests/support/random.rs"]
 mod random;
+#[path = "../tests/support/steps.rs"]
+mod steps;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
@@ -19,9 +21,14 @@ const TOGETHER: u64 = 100;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [word, seed] = &arguments[..] {
-        if let ("source", Ok(seed)) = (&word[..], seed.parse()) {
-            print!("{}", grids::source(seed));
+    if let [word, kind, seed] = &arguments[..] {
+        let source = match (&word[..], &kind[..], seed.parse()) {
+            ("source", "grids", Ok(seed)) => Some(grids::source(seed)),
+            ("source", "steps", Ok(seed)) => Some(steps::source(seed)),
+            _ => None,
+        };
+        if let Some(source) = source {
+            print!("{source}");
             return ExitCode::SUCCESS;
         }
     }
@@ -35,10 +42,11 @@ fn main() -> ExitCode {
     let generate: Option<fn(u64) -> Generated> = match arguments.get(3).map(String::as_str) {
         None => Some(|seed| gradus_generate::generate(seed, Options::default())),
         Some("grids") => Some(grids::generate),
+        Some("steps") => Some(steps::generate),
         Some(_) => None,
     };
     let (Some(count), Some(first), Some(ways), Some(generate)) = (number(0, 1000), number(1, 0), ways, generate) else {
-        eprintln!("usage: agree [COUNT] [FIRST] [cranelift|c|all] [grids]");
+        eprintln!("usage: agree [COUNT] [FIRST] [cranelift|c|all] [grids|steps]");
         return ExitCode::from(2);
     };
     let mut tally = Tally::default();

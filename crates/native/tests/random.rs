@@ -5,6 +5,8 @@
 mod grids;
 #[path = "support/random.rs"]
 mod random;
+#[path = "support/steps.rs"]
+mod steps;
 mod support;
 
 use gradus_generate::Generated;
@@ -30,4 +32,10 @@ fn random_programs_agree_with_the_reference() {
 fn random_programs_over_matrices_agree_with_the_reference() {
     agree(20, grids::generate, |way| way.backend == Backend::Cranelift);
     agree(1, grids::generate, |way| way.backend == Backend::C && way.simplified);
+}
+
+#[test]
+fn random_simulations_agree_with_the_reference() {
+    agree(20, steps::generate, |way| way.backend == Backend::Cranelift);
+    agree(1, steps::generate, |way| way.backend == Backend::C && way.simplified);
 }

@@ -421,7 +421,7 @@ fn adding_up(stmts: &[Stmt], acc: Var) -> Option<([usize; 2], &Op)> {
     let (adds, stmt) = mentions.next().filter(|(_, stmt)| matches!(stmt.op, Op::For(_)))?;
     mentions.next().filter(|(_, stmt)| matches!(stmt.op, Op::Freeze { .. }))?;
     let alone = mentions.next().is_none() && stmt.binds.is_empty() && outer_accumulators(&stmt.op) == [acc];
-    alone.then_some(([open, adds], &stmt.op))
+    (alone && acc.ty.rank == 0).then_some(([open, adds], &stmt.op))
 }
 
 /// Of the arrays that a loop makes, if it does nothing else, those whose elements come from sums that loops inside it add up.

@@ -204,7 +204,10 @@ impl Later {
             .map_err(refused)?;
         }
         let threads = at_most(threads).min(self.functions.len());
-        let all = |waiting: Arc<Waiting>| Ok(self.functions.into_iter().for_each(|function| waiting.add(function)));
+        let all = |waiting: Arc<Waiting>| {
+            self.functions.into_iter().for_each(|function| waiting.add(function));
+            Ok(())
+        };
         let (_, compiled) = machine::compile(&*isa(Effort::BEST)?, threads, all)?;
         load(jit, compiled, &self.entries, self.places, self.known).map(|(code, _)| code)
     }

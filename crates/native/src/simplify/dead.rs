@@ -11,7 +11,7 @@ pub fn run(block: &mut Block, module: &Module) {
     let mut needs = Needs::of(module);
     needs.note(block, None, true);
     let mut wanted = Wanted { kept: vec![false; needs.stmts.len()], live: FxHashSet::default(), left: Vec::new() };
-    needs.from_ends(block, &mut wanted);
+    needs.find(block, &mut wanted);
     wanted.sweep(block, &mut 0);
 }
 
@@ -89,7 +89,7 @@ impl<'a> Needs<'a> {
         })
     }
 
-    fn from_ends(&self, block: &Block, wanted: &mut Wanted) {
+    fn find(&self, block: &Block, wanted: &mut Wanted) {
         let mut failing = FxHashMap::default();
         for number in 0..self.stmts.len() {
             if self.has_effect(number, &mut failing) {

@@ -123,7 +123,9 @@ fn gives(l: &For, acc: Var, module: &Module) -> Option<Gives> {
     if distances.iter().all(|distance| *distance == 0) {
         return None;
     }
-    let numbers = near.body.stmts.iter().rev().flat_map(|s| s.binds.iter().copied()).filter(|v| v.ty == Type::REAL);
+    // Of a branch that also adds, the number alone would not do.
+    let statements = near.body.stmts.iter().rev().filter(|s| !s.mentions(acc));
+    let numbers = statements.flat_map(|s| s.binds.iter().copied()).filter(|v| v.ty == Type::REAL);
     let kept = numbers.take(TRIED).map(|v| Some((v, Var::fresh(v.name, v.ty.in_array()))));
     [None].into_iter().chain(kept).find_map(|kept| {
         let at = |index: &[Atom]| index.first().and_then(|a| ahead.get(&a.var()?)).copied();

@@ -82,7 +82,7 @@ fn define(program: &mut Program, name: &str, ty: Type, term: Term) {
 }
 
 /// The functions to compare: `f`, its reverse derivative with its own value as cotangent, its forward derivative along the point,
-/// and the second derivative along the point.
+/// the second derivative along the point, and the reverse derivative of the reverse derivative.
 fn functions(generated: &Generated) -> (Program, Vec<(&'static str, Type)>) {
     let at = At::default();
     let (a, b) = (generated.input.clone(), generated.output.clone());
@@ -102,7 +102,12 @@ fn functions(generated: &Generated) -> (Program, Vec<(&'static str, Type)>) {
         let x = Var::fresh("x");
         let hvp = derive(DeriveOp::Hvp, vec![a.clone()], vec![global("f"), at.var(&x), at.var(&x)]);
         define(&mut program, "hvp", Type::fun(a.clone(), a.clone()), at.lambda(&x, a.clone(), hvp));
-        names.push(("hvp", Type::fun(a.clone(), a)));
+        names.push(("hvp", Type::fun(a.clone(), a.clone())));
+        let x = Var::fresh("x");
+        let value = at.app(global("vjp"), at.var(&x));
+        let again = derive(DeriveOp::Vjp, vec![a.clone(), a.clone()], vec![global("vjp"), at.var(&x), value]);
+        define(&mut program, "again", Type::fun(a.clone(), a.clone()), at.lambda(&x, a.clone(), again));
+        names.push(("again", Type::fun(a.clone(), a)));
     }
     (program, names)
 }
