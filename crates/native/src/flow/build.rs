@@ -69,6 +69,11 @@ impl Builder {
         }
     }
 
+    /// The statement of an open block that binds a variable.
+    pub fn bound(&self, var: Var) -> Option<&Stmt> {
+        self.open.iter().rev().flatten().find(|stmt| stmt.binds.contains(&var))
+    }
+
     /// Takes back the statements that were written last, beginning with number `start` of the innermost block.
     pub fn split_off(&mut self, start: usize) -> Vec<Stmt> {
         self.current().split_off(start)

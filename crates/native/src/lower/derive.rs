@@ -3,8 +3,10 @@
 
 use super::value::{Function, Value};
 use super::{Lowered, Lowering};
-use crate::flow::{Atom, Block, Builder, Failure, FunctionId, Op, ShapeId, Type as Leaf, Var};
+use crate::flow::walk::{free_vars, Renaming};
+use crate::flow::{Atom, Block, Builder, Failure, FunctionId, Op, ShapeId, Stmt, Type as Leaf, Var};
 use crate::refusal::Reason;
+use crate::simplify::FEW;
 use crate::{adjoint, tangent};
 use gradus_core::{DeriveOp, Type};
 use gradus_source::Span;
@@ -102,8 +104,41 @@ impl Lowering<'_> {
         if self.calls_unfinished(&block) {
             return self.refuse(Reason::Foreign("the derivative of a function inside itself".into()), span);
         }
+        self.write_out_again(&mut block);
         crate::simplify::written(&mut block, &self.module);
         Ok(Applied { point, block, types: (types.0.clone(), types.1.clone()) })
+    }
+
+    /// Begins a block with copies of the arrays of a few numbers that were written out before it, so that it can be simplified as if it had written them.
+    fn write_out_again(&self, block: &mut Block) {
+        let mut renaming = Renaming::default();
+        let mut copies = Vec::new();
+        for array in free_vars(block).into_iter().filter(|v| v.ty.is_array()) {
+            if let Some(made) = self.written_out(array, FEW) {
+                let made = renaming.block(&Block { stmts: made, results: Vec::new() });
+                copies.extend(made.stmts);
+            }
+        }
+        if !copies.is_empty() {
+            *block = renaming.block(block);
+            block.stmts.splice(..0, copies);
+        }
+    }
+
+    /// The statements that write out an array or matrix of at most so many numbers.
+    fn written_out(&self, array: Var, most: usize) -> Option<Vec<Stmt>> {
+        let stmt = self.b.bound(array)?;
+        let Op::Literal { items, .. } = &stmt.op else { return None };
+        if items.is_empty() || items.len() > most {
+            return None;
+        }
+        let rows = items.iter().filter_map(|item| item.var()).filter(|v| v.ty.is_array());
+        let mut made = Vec::new();
+        for row in rows {
+            made.extend(self.written_out(row, most / items.len())?);
+        }
+        made.push(stmt.clone());
+        Some(made)
     }
 
     /// A value in the shape of the point, with these for its reals.

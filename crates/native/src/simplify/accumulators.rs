@@ -17,18 +17,25 @@ impl Small<'_> {
         for (at, stmt) in block.stmts.iter().enumerate() {
             note_uses(stmt, &Where { at, nested: false, in_loop: false }, &mut all);
         }
+        all.retain(|acc, uses| {
+            let known = if acc.ty.rank == 0 { !uses.in_loops } else { !uses.elsewhere };
+            known && uses.frozen.is_some() && !uses.other
+        });
+        if all.is_empty() {
+            return;
+        }
         // What each statement becomes.
         let mut stmts: Vec<Vec<Stmt>> = std::mem::take(&mut block.stmts).into_iter().map(|s| vec![s]).collect();
         for at in 0..stmts.len() {
             let [Stmt { binds, op: Op::Open { init }, .. }] = &stmts[at][..] else { continue };
             let (acc, init) = (binds[0], *init);
-            let Some(uses) = all.get(&acc).filter(|uses| uses.frozen.is_some() && !uses.other) else { continue };
+            let Some(uses) = all.get(&acc) else { continue };
             // Boxes, which only a function can add, as long as there is nothing to add.
             let line = match init {
                 Atom::Nil(_) => one_addition(uses.places.iter().flat_map(|at| &stmts[*at]), acc),
                 _ => acc.ty.is_real(),
             };
-            if acc.ty.rank == 0 && line && !uses.in_loops {
+            if acc.ty.rank == 0 && line {
                 if uses.nested {
                     uses.places.iter().for_each(|at| {
                         out_of_branches(&mut stmts[*at], acc);
@@ -41,9 +48,7 @@ impl Small<'_> {
             } else if let (1, true, Some(Parts::Items(numbers))) =
                 (acc.ty.rank, acc.ty.is_real(), self.of(init).cloned())
             {
-                if !uses.elsewhere {
-                    self.take_apart(&mut stmts, [at].iter().chain(&uses.places), acc, numbers.items);
-                }
+                self.take_apart(&mut stmts, [at].iter().chain(&uses.places), acc, numbers.items);
             }
         }
         block.stmts = stmts.into_iter().flatten().collect();

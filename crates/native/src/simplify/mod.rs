@@ -40,6 +40,7 @@ mod wraps;
 
 pub use segments::{is_over_segments, Room};
 pub use strips::{one_by_one, WIDEST};
+pub use unroll::FEW;
 
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
