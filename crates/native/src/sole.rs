@@ -69,7 +69,8 @@ impl Sole {
     }
 
     fn insert(&mut self, var: Var) {
-        if self.arrays.insert(var) {
+        // A sum may also be a number or a box.
+        if var.ty.is_array() && self.arrays.insert(var) {
             self.log.push(Learnt::Sole(var));
         }
     }
