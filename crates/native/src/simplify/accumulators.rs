@@ -1,6 +1,6 @@
 //! Accumulators of a few numbers are taken apart, and sums that are added to in straight lines and branches become arithmetic.
 
-use super::small::{numbers, Parts, Small};
+use super::small::{numbers, place, Numbers, Parts, Small};
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
@@ -45,10 +45,8 @@ impl Small<'_> {
                 in_one_line(&mut stmts[at], acc, init, &mut total);
                 uses.places.iter().for_each(|at| in_one_line(&mut stmts[*at], acc, init, &mut total));
                 self.changed = true;
-            } else if let (1, true, Some(Parts::Items(numbers))) =
-                (acc.ty.rank, acc.ty.is_real(), self.of(init).cloned())
-            {
-                self.take_apart(&mut stmts, [at].iter().chain(&uses.places), acc, numbers.items);
+            } else if let (true, Some(Parts::Items(numbers))) = (acc.ty.is_real(), self.of(init).cloned()) {
+                self.take_apart(&mut stmts, [at].iter().chain(&uses.places), acc, numbers);
             }
         }
         block.stmts = stmts.into_iter().flatten().collect();
@@ -60,12 +58,14 @@ impl Small<'_> {
         stmts: &mut [Vec<Stmt>],
         places: impl Iterator<Item = &'p usize>,
         acc: Var,
-        items: Vec<Atom>,
+        init: Numbers,
     ) {
-        let accs: Vec<Var> = items.iter().map(|_| Var::fresh(acc.name, acc.ty.at(1))).collect();
+        let one = acc.ty.at(acc.ty.rank as usize);
+        let accs: Vec<Var> = init.items.iter().map(|_| Var::fresh(acc.name, one)).collect();
         self.changed = true;
         for at in places {
-            redirect(&mut stmts[*at], acc, &accs, &mut |array| match self.of(array.into()) {
+            let apart = Apart { whole: acc, accs: &accs, dims: &init.dims };
+            redirect(&mut stmts[*at], &apart, &mut |array| match self.of(array.into()) {
                 Some(Parts::Items(numbers)) => Some(numbers.items.clone()),
                 Some(Parts::Dummy) | None => None,
             });
@@ -76,7 +76,7 @@ impl Small<'_> {
                     Op::Open { .. } if stmt.binds == [acc] => {
                         let open =
                             |(acc, init): (&Var, &Atom)| Stmt { binds: vec![*acc], op: Op::Open { init: *init }, span };
-                        new.extend(accs.iter().zip(&items).map(open));
+                        new.extend(accs.iter().zip(&init.items).map(open));
                     }
                     Op::Freeze { acc: frozen } if *frozen == acc => {
                         let array = stmt.binds[0];
@@ -87,7 +87,7 @@ impl Small<'_> {
                             span,
                         };
                         new.extend(accs.iter().zip(&totals).map(freeze));
-                        self.rejoin(array, vec![totals.len()], &totals, span, &mut new);
+                        self.rejoin(array, init.dims.clone(), &totals, span, &mut new);
                     }
                     _ => new.push(stmt),
                 }
@@ -133,7 +133,7 @@ fn note_uses(stmt: &Stmt, place: &Where, all: &mut FxHashMap<Var, Uses>) {
             Op::Add { acc: to, index, .. } if *to == acc => {
                 uses.nested |= place.nested;
                 uses.in_loops |= place.in_loop;
-                uses.elsewhere |= !matches!(index[..], [] | [Atom::Int(_)]);
+                uses.elsewhere |= !index.iter().all(|i| matches!(i, Atom::Int(_)));
             }
             Op::Freeze { .. } if !place.nested => uses.frozen = Some(place.at),
             Op::Freeze { .. } => {}
@@ -255,41 +255,47 @@ pub(super) fn taken_sum(block: &mut Block, acc: Var) -> Atom {
     total.unwrap_or(nothing(acc))
 }
 
+/// An accumulator that is taken apart.
+struct Apart<'a> {
+    whole: Var,
+    accs: &'a [Var],
+    dims: &'a [usize],
+}
+
+impl Apart<'_> {
+    /// The accumulators of what has these constants as its first indices, and where each is in it. None out of bounds, where the program
+    /// never comes.
+    fn at(&self, index: &[Atom]) -> Vec<(Var, Vec<Atom>)> {
+        let places = self.accs.iter().enumerate().map(|(k, acc)| (*acc, place(self.dims, k)));
+        places.filter_map(|(acc, place)| Some((acc, place.strip_prefix(index)?.to_vec()))).collect()
+    }
+}
+
 /// Sends additions to elements of an accumulator to accumulators of their own.
-fn redirect(stmts: &mut Vec<Stmt>, acc: Var, accs: &[Var], parts: &mut dyn FnMut(Var) -> Option<Vec<Atom>>) {
+fn redirect(stmts: &mut Vec<Stmt>, apart: &Apart, parts: &mut dyn FnMut(Var) -> Option<Vec<Atom>>) {
     let mut out = Vec::with_capacity(stmts.len());
     for mut stmt in std::mem::take(stmts) {
         let span = stmt.span;
         match &mut stmt.op {
-            Op::Add { acc: to, index, value } if *to == acc => match (&index[..], value.var()) {
-                ([Atom::Int(k)], _) => {
-                    // Out of bounds only where the program never comes.
-                    if let Some(own) = usize::try_from(*k).ok().and_then(|k| accs.get(k)) {
-                        let op = Op::Add { acc: *own, index: Vec::new(), value: *value };
-                        out.push(Stmt { binds: Vec::new(), op, span });
-                    }
+            Op::Add { acc, index, value } if *acc == apart.whole => {
+                let array = value.var().filter(|v| v.ty.is_array());
+                let known = array.and_then(&mut *parts);
+                for (k, (acc, rest)) in apart.at(index).into_iter().enumerate() {
+                    let value = match (array, known.as_ref().and_then(|items| items.get(k))) {
+                        (None, _) => *value,
+                        (Some(_), Some(item)) => *item,
+                        (Some(array), None) => {
+                            let item = Var::fresh("e", array.ty.at(rest.len()));
+                            out.push(Stmt { binds: vec![item], op: Op::Get { array, index: rest }, span });
+                            item.into()
+                        }
+                    };
+                    out.push(Stmt { binds: Vec::new(), op: Op::Add { acc, index: Vec::new(), value }, span });
                 }
-                (_, Some(array)) => {
-                    let known = parts(array);
-                    for (k, own) in accs.iter().enumerate() {
-                        let item = match known.as_ref().and_then(|items| items.get(k)) {
-                            Some(item) => *item,
-                            None => {
-                                let item = Var::fresh("e", array.ty.at(1));
-                                let op = Op::Get { array, index: vec![Atom::Int(k as i64)] };
-                                out.push(Stmt { binds: vec![item], op, span });
-                                item.into()
-                            }
-                        };
-                        let op = Op::Add { acc: *own, index: Vec::new(), value: item };
-                        out.push(Stmt { binds: Vec::new(), op, span });
-                    }
-                }
-                (_, None) => {}
-            },
+            }
             _ => {
                 for inner in stmt.op.blocks_mut() {
-                    with_stack(|| redirect(&mut inner.stmts, acc, accs, parts));
+                    with_stack(|| redirect(&mut inner.stmts, apart, parts));
                 }
                 out.push(stmt);
             }

@@ -1,5 +1,6 @@
 //! One walk from the top: constants, equal computations shared, reads seen through, checks that are known to hold left out.
 
+use super::choices::Here;
 use super::ranges::Linear;
 use crate::flow::walk::Renaming;
 use crate::flow::*;
@@ -61,6 +62,9 @@ pub(super) enum Made {
     Like(Atom),
     Measured(Vec<Atom>),
 }
+
+/// A side of a branch that has more statements is no choice.
+const CHOICES: usize = 8;
 
 /// The number of a block, in the order in which they are walked through.
 type BlockNumber = usize;
@@ -199,11 +203,11 @@ impl Forward {
         }
     }
 
-    fn atom(&self, atom: &mut Atom) {
+    pub(super) fn atom(&self, atom: &mut Atom) {
         *atom = self.replaced.atom(*atom);
     }
 
-    fn atoms(&self, atoms: &mut [Atom]) {
+    pub(super) fn atoms(&self, atoms: &mut [Atom]) {
         atoms.iter_mut().for_each(|a| self.atom(a));
     }
 
@@ -256,7 +260,7 @@ impl Forward {
         out.push(stmt);
     }
 
-    fn stmt(&mut self, mut stmt: Stmt, out: &mut Vec<Stmt>) {
+    pub(super) fn stmt(&mut self, mut stmt: Stmt, out: &mut Vec<Stmt>) {
         match &mut stmt.op {
             Op::Scalar { prim, args } => {
                 self.atoms(args);
@@ -271,6 +275,9 @@ impl Forward {
                 let (prim, args) = (*prim, args.clone());
                 let y = stmt.binds[0];
                 if let Some(value) = fold::scalar(prim, &args).or_else(|| self.in_range(prim, &args)) {
+                    return self.replace(y, value);
+                }
+                if let Some(value) = self.scalar_by_cases(prim, &args, &mut Here { span: stmt.span, out }) {
                     return self.replace(y, value);
                 }
                 // Nobody asks how a real came about.
@@ -294,77 +301,10 @@ impl Forward {
                     }
                 }
             }
-            Op::Select { cond, then, otherwise } => {
-                self.atom(cond);
-                self.atom(then);
-                self.atom(otherwise);
-                let (cond, then, otherwise) = (*cond, *then, *otherwise);
-                let known = match cond {
-                    Atom::Bool(true) => Some(then),
-                    Atom::Bool(false) => Some(otherwise),
-                    _ if then == otherwise => Some(then),
-                    _ if (then, otherwise) == (Atom::Bool(true), Atom::Bool(false)) => Some(cond),
-                    _ => None,
-                };
-                match known {
-                    Some(known) => self.replace(stmt.binds[0], known),
-                    None => {
-                        self.made.insert(stmt.binds[0], Made::Choice(cond, then, otherwise));
-                        self.keep(Key::Select(cond, then, otherwise), stmt, out);
-                    }
-                }
-            }
+            Op::Select { .. } => self.choice(stmt, out),
             Op::Dim { .. } => self.length_stmt(stmt, out),
-            Op::Get { array, index } => {
-                self.var(array);
-                self.atoms(index);
-                if let Some(Made::Row(whole, first)) = self.made.get(array).cloned() {
-                    *array = whole;
-                    *index = [first, std::mem::take(index)].concat();
-                }
-                // A row of a list of rows.
-                while let (Some(Made::Literal(items)), [Atom::Int(i), _, ..]) = (self.made.get(array), &index[..]) {
-                    match usize::try_from(*i).ok().and_then(|i| items.get(i)) {
-                        Some(Atom::Var(row)) => {
-                            *array = *row;
-                            index.remove(0);
-                        }
-                        _ => break,
-                    }
-                }
-                let (array, index) = (*array, index.clone());
-                match self.element(array, &index) {
-                    Some(known) => self.replace(stmt.binds[0], known),
-                    None => {
-                        if stmt.binds[0].ty.is_array() {
-                            self.made.insert(stmt.binds[0], Made::Row(array, index.clone()));
-                        }
-                        self.keep(Key::Get(array, index), stmt, out);
-                    }
-                }
-            }
-            Op::Set { array, index, value } => {
-                self.var(array);
-                self.atoms(index);
-                self.atom(value);
-                let place = match index[..] {
-                    [Atom::Int(i)] => usize::try_from(i).ok(),
-                    _ => None,
-                };
-                match (self.made.get(array), place) {
-                    // A list with one item replaced is another list.
-                    (Some(Made::Literal(items)), Some(i)) if i < items.len() => {
-                        let mut items = items.clone();
-                        items[i] = *value;
-                        self.made.insert(stmt.binds[0], Made::Literal(items.clone()));
-                        stmt.op = Op::Literal { items, ty: stmt.binds[0].ty };
-                    }
-                    _ => {
-                        self.made.insert(stmt.binds[0], Made::Like((*array).into()));
-                    }
-                }
-                out.push(stmt);
-            }
+            Op::Get { .. } => self.read(stmt, out),
+            Op::Set { .. } => self.change(stmt, out),
             Op::Fill { dims, value } => {
                 let dummy = dims[..] == [Atom::Int(0)];
                 self.atoms(dims);
@@ -552,7 +492,11 @@ impl Forward {
         self.block_knowing(then, |known| known.learn_atom(cond, true));
         self.block_knowing(otherwise, |known| known.learn_atom(cond, false));
         self.branch_shapes(&stmt.binds, [then, otherwise]);
-        if then.stmts.is_empty() && otherwise.stmts.is_empty() && stmt.binds.iter().all(|v| !v.ty.is_counted()) {
+        let sides = [&*then, &*otherwise];
+        if stmt.binds.iter().all(|v| !v.ty.is_counted()) && sides.iter().all(|side| only_chooses(side)) {
+            sides
+                .iter()
+                .for_each(|side| out.extend(side.stmts.iter().filter(|s| !s.binds[0].ty.is_counted()).cloned()));
             let sides: Vec<(Atom, Atom)> =
                 then.results.iter().copied().zip(otherwise.results.iter().copied()).collect();
             for (bind, (then, otherwise)) in stmt.binds.into_iter().zip(sides) {
@@ -576,13 +520,19 @@ impl Forward {
             _ => None,
         }
     }
+}
 
-    /// An element, if how the array was made tells it.
-    fn element(&self, array: Var, index: &[Atom]) -> Option<Atom> {
-        match (self.made.get(&array)?, index) {
-            (Made::Fill(dims, value), _) if dims.len() == index.len() => Some(*value),
-            (Made::Literal(items), [Atom::Int(i)]) => items.get(usize::try_from(*i).ok()?).copied(),
-            _ => None,
-        }
-    }
+/// Whether a side of a branch costs no more than the branch: it compares and chooses numbers. Lists are there that were taken apart, of which
+/// nobody looks at the whole. Arithmetic is none of it, since the side that is not taken would take part in derivatives; nor are conditions,
+/// which say where loops end.
+fn only_chooses(side: &Block) -> bool {
+    let compares = |stmt: &Stmt| match &stmt.op {
+        Op::Literal { .. } => true,
+        Op::Select { .. } => stmt.binds[0].ty != Type::BOOL,
+        Op::Scalar { args, .. } => stmt.binds[0].ty == Type::BOOL && args.iter().all(|a| !a.ty().is_counted()),
+        _ => false,
+    };
+    let is_number = |result: &Atom| result.ty() != Type::BOOL;
+    side.stmts.is_empty()
+        || side.stmts.len() <= CHOICES && side.stmts.iter().all(compares) && side.results.iter().all(is_number)
 }

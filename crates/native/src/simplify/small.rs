@@ -23,7 +23,7 @@ pub(super) enum Parts {
 /// The numbers of an array or matrix, row by row.
 #[derive(Clone)]
 pub(super) struct Numbers {
-    dims: Vec<usize>,
+    pub(super) dims: Vec<usize>,
     pub(super) items: Vec<Atom>,
 }
 
@@ -121,7 +121,7 @@ impl Small<'_> {
                     Op::Add { acc, index, value } if value.ty().is_array() => match self.of(*value) {
                         Some(Parts::Items(numbers)) => {
                             for (k, item) in numbers.items.iter().enumerate() {
-                                let index = [index.clone(), numbers.place(k)].concat();
+                                let index = [index.clone(), place(&numbers.dims, k)].concat();
                                 let op = Op::Add { acc: *acc, index, value: *item };
                                 out.push(Stmt { binds: Vec::new(), op, span: stmt.span });
                             }
@@ -223,8 +223,9 @@ impl Small<'_> {
                 *choice = choice.take().filter(|_| !changing.is_changed(*next));
             }
         }
+        let mut may_add = true;
         while chosen.iter().any(|c| c.is_some()) {
-            match self.try_state(&stmt, &chosen, skip) {
+            match self.try_state(&stmt, &chosen, skip, &mut may_add) {
                 Ok((stmt, whole)) => {
                     let span = stmt.span;
                     out.push(stmt);
@@ -239,13 +240,15 @@ impl Small<'_> {
         out.push(stmt);
     }
 
-    /// The loop with the chosen state taken apart; or what is left of the choice when some of it does not keep its length.
+    /// The loop with the chosen state taken apart; or another choice: what is left when some of it does not keep its length, or, if one may
+    /// add to it, more when it is found of what length state becomes whose start nobody looks at.
     #[allow(clippy::type_complexity)]
     fn try_state(
         &self,
         stmt: &Stmt,
         chosen: &[Option<Vec<usize>>],
         skip: usize,
+        may_add: &mut bool,
     ) -> Result<(Stmt, Vec<(Var, Vec<usize>, Vec<Var>)>), Vec<Option<Vec<usize>>>> {
         let mut stmt = stmt.clone();
         let (carried, body) = match &mut stmt.op {
@@ -279,6 +282,16 @@ impl Small<'_> {
         let still: Vec<Option<Vec<usize>>> = chosen.iter().enumerate().map(keeps).collect();
         if still != chosen {
             return Err(still);
+        }
+        if std::mem::take(may_add) {
+            let found = |(i, choice): (usize, &Option<Vec<usize>>)| match (choice, self.of(carried[i].1), next(i)) {
+                (None, Some(Parts::Dummy), Some(Parts::Items(n))) if !n.items.is_empty() => Some(n.dims.clone()),
+                _ => choice.clone(),
+            };
+            let more: Vec<Option<Vec<usize>>> = chosen.iter().enumerate().map(found).collect();
+            if more != chosen {
+                return Err(more);
+            }
         }
         let old_results = std::mem::take(&mut body.results);
         let mut results = old_results[..skip].to_vec();
@@ -353,15 +366,13 @@ impl<'a> Changing<'a> {
     }
 }
 
-impl Numbers {
-    /// The indices of a number.
-    fn place(&self, k: usize) -> Vec<Atom> {
-        let index = match self.dims[..] {
-            [_, columns] => vec![k / columns, k % columns],
-            _ => vec![k],
-        };
-        index.into_iter().map(|i| Atom::Int(i as i64)).collect()
-    }
+/// The indices of a number, row by row.
+pub(super) fn place(dims: &[usize], k: usize) -> Vec<Atom> {
+    let index = match *dims {
+        [_, columns] => vec![k / columns, k % columns],
+        _ => vec![k],
+    };
+    index.into_iter().map(|i| Atom::Int(i as i64)).collect()
 }
 
 /// The lengths of an array or matrix of a few numbers, and not none.
