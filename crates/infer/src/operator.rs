@@ -62,7 +62,9 @@ impl Infer {
             BinaryOp::Pow => {
                 let ty = self.store.number();
                 let left = self.flow(left, ty, &one);
-                let right = self.flow(right, Ty::INT, &one);
+                let wrong = self.ty(left) == Ty::ERROR;
+                let (ty, exponent) = if wrong { (Ty::ERROR, Ty::ERROR) } else { (ty, Ty::INT) };
+                let right = self.flow(right, exponent, &one);
                 self.tree.exp(ExpKind::Arith(Arith::Pow, ty, vec![left, right]), ty, span)
             }
             BinaryOp::RealPow => self.fixed(Prim::PowReal, [Ty::REAL, Ty::REAL], Ty::REAL, [left, right], &one, span),
@@ -103,7 +105,9 @@ impl Infer {
                 let function = self.use_value(value, at).0;
                 let (element, place) = (self.store.fresh(), span);
                 let list = self.named(Declared::LIST, vec![element]);
-                let (left, right) = (self.flow(left, list, &one), self.flow(right, list, &one));
+                let left = self.flow(left, list, &one);
+                let list = if self.ty(left) == Ty::ERROR { Ty::ERROR } else { list };
+                let right = self.flow(right, list, &one);
                 let full = self.store.funs(&[list, list], list);
                 let function = self.flow(function, full, &one);
                 let part = self.store.fun(list, list);

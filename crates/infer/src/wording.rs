@@ -7,6 +7,8 @@ use crate::tree::MatchForm;
 use gradus_source::{Diagnostic, Span};
 use mismatch::{because, mismatch_words};
 
+const JOIN_STRINGS: &str = "strings are joined by `string_append a b`";
+
 impl TypeError {
     /// The main place.
     pub fn span(&self) -> Span {
@@ -46,6 +48,9 @@ impl TypeError {
                     said = said.help(format!("did you mean `{near}`?"));
                 } else if *namespace == Namespace::TypeVariable {
                     said = said.help(format!("add `{tick}{name}` to the parameters of the declared type"));
+                } else if *namespace == Namespace::Field && module.is_none() {
+                    said = said
+                        .help(format!("a record is declared before it is used: `type t = {{ {name} : real; ... }}`"));
                 } else if *namespace == Namespace::Constructor && module.is_none() {
                     said = said.help("a capital letter begins a constructor; a variable begins with a small letter");
                 }
@@ -166,8 +171,8 @@ impl TypeError {
                 if let Some(from) = from.filter(|from| from != span) {
                     said = said.label(from, format!("it has type `{ty}` because of this"));
                 }
-                if op == "+" && ty == "string" {
-                    said = said.help("strings are joined by `string_append a b`");
+                if matches!(op, "+" | "^") && ty == "string" {
+                    said = said.help(JOIN_STRINGS);
                 } else if ty.ends_with(']') || ty.contains(" * ") {
                     match op {
                         "+" => said = said.help("arrays, tuples and other data are added by `<+>`"),

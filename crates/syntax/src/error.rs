@@ -130,6 +130,12 @@ pub enum SyntaxError {
     AnnotatedTuple {
         span: Span,
     },
+    /// `Node l r` as a pattern; the arguments as they are written.
+    CurriedPattern {
+        span: Span,
+        name: String,
+        written: Vec<String>,
+    },
     /// `e : t` without parentheses
     BareAnnotation {
         span: Span,
@@ -182,6 +188,7 @@ impl SyntaxError {
             | StringIndex { span }
             | MissingOf { span }
             | AnnotatedTuple { span }
+            | CurriedPattern { span, .. }
             | BareAnnotation { span }
             | LowerCaseModule { span, .. }
             | LowerCaseConstructor { span, .. }
@@ -310,6 +317,11 @@ impl SyntaxError {
                 Diagnostic::error("E0031", "in a tuple, each annotation has parentheses of its own")
                     .label(*span, "")
                     .help("write `((x : real), (y : real))`, or one type for all: `((x, y) : real * real)`")
+            }
+            CurriedPattern { span, name, written } => {
+                Diagnostic::error("E0032", format!("the constructor `{name}` takes its arguments in parentheses"))
+                    .label(*span, "")
+                    .help(format!("write `{name} ({})`", written.join(", ")))
             }
             BareAnnotation { span } => Diagnostic::error("E0030", "an annotation needs parentheses")
                 .label(*span, "")

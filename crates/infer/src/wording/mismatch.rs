@@ -1,6 +1,6 @@
 //! A type where another was expected: why it was, and what may have been meant.
 
-use super::count;
+use super::{count, JOIN_STRINGS};
 use crate::error::{Expression, Mismatch, Why};
 use gradus_source::{Diagnostic, Span};
 
@@ -129,6 +129,9 @@ pub fn mismatch_words(m: &Mismatch) -> Diagnostic {
     }
     if m.actual == "unit" || m.expected == "unit" {
         return said;
+    }
+    if m.actual == "string" && matches!(m.why, Why::Operand { op: "@", .. }) {
+        return said.help(JOIN_STRINGS);
     }
     if m.expected == "bool" && matches!(m.why, Why::Condition | Why::Check | Why::Guard) {
         return said.help("compare it with something, as in `x = 0`");

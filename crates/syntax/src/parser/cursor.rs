@@ -105,6 +105,11 @@ impl<'t> Parser<'t> {
         found
     }
 
+    /// A piece of the text.
+    pub fn written(&self, span: Span) -> String {
+        self.text.get(span.start as usize..span.end as usize).unwrap_or_default().to_string()
+    }
+
     /// The span of one lexeme.
     pub fn span_at(&self, at: usize) -> Span {
         self.lexemes.get(at).map_or(Span::new(self.file, 0, 0), |lexeme| Span::new(self.file, lexeme.start, lexeme.end))

@@ -68,7 +68,7 @@ impl<'t> Parser<'t> {
         Pattern { kind: PatternKind::Cons(Box::new(head), Box::new(tail)), span: self.span_from(start) }
     }
 
-    /// `Node p`
+    /// `Node p`; of `Node p q` it is told that its arguments stand in parentheses.
     fn applied_pattern(&mut self) -> Pattern {
         let start = self.pos;
         let pattern = self.simple_pattern();
@@ -76,7 +76,18 @@ impl<'t> Parser<'t> {
             PatternKind::Constructor(path, None)
                 if self.token_at(start) == Token::UpperName && self.peek().starts_simple_pattern() =>
             {
-                let arg = self.deeper(no_pattern, Self::simple_pattern);
+                let first = self.pos;
+                let mut arg = self.deeper(no_pattern, Self::simple_pattern);
+                if self.peek().starts_simple_pattern() {
+                    let mut parts = vec![arg];
+                    while self.peek().starts_simple_pattern() {
+                        parts.push(self.deeper(no_pattern, Self::simple_pattern));
+                    }
+                    let written = parts.iter().map(|part| self.written(part.span)).collect();
+                    let name = path.name.name.to_string();
+                    self.report(SyntaxError::CurriedPattern { span: self.span_from(start), name, written });
+                    arg = Pattern { kind: PatternKind::Tuple(parts), span: self.span_from(first) };
+                }
                 self.grow();
                 Pattern { kind: PatternKind::Constructor(path, Some(Box::new(arg))), span: self.span_from(start) }
             }
