@@ -117,7 +117,10 @@ impl Infer {
                 for (i, param) in params.iter().enumerate() {
                     let index = start + i;
                     if args[index].as_ref().is_some_and(|arg| arg.waits() == later) {
-                        let why = Why::Argument { function: name.clone(), index: index + 1, head };
+                        let assumed = self
+                            .assumed_param(function, index)
+                            .or_else(|| made.iter().flatten().find_map(|argument| self.assumed_in(*argument)));
+                        let why = Why::Argument { function: name.clone(), index: index + 1, head, assumed };
                         made[i] = args[index].take().map(|arg| match arg {
                             Arg::Written(expr) => self.check(expr, *param, &why),
                             Arg::Done(exp) => self.flow(exp, *param, &why),

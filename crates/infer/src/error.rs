@@ -1,5 +1,6 @@
 //! What inference has to say: facts with places. The words are in `wording`.
 
+use crate::assumed::Assumed;
 use gradus_core::Symbol;
 use gradus_source::Span;
 
@@ -11,6 +12,8 @@ pub enum Why {
         function: Option<Symbol>,
         index: usize,
         head: Span,
+        /// A parameter, of the function or of one that is an argument, that was taken to be a `real`.
+        assumed: Option<Assumed>,
     },
     /// The result of a function that is an argument.
     Result {
@@ -98,6 +101,8 @@ pub struct Mismatch {
 pub enum Expression {
     Variable(Symbol),
     RealLiteral(String),
+    /// A call whose result is a `real` because a parameter was taken to be one.
+    Call(Assumed),
     Pattern,
     Other,
 }

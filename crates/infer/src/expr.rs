@@ -408,7 +408,7 @@ impl Infer {
 /// Why the result of a function that is an argument has its type.
 fn of_result(why: &Why) -> Why {
     match why {
-        Why::Argument { function, index, head } => {
+        Why::Argument { function, index, head, .. } => {
             Why::Result { function: function.clone(), index: *index, head: *head }
         }
         other => other.clone(),

@@ -169,7 +169,7 @@ impl Infer {
                     ExpKind::Local(id, _) => Expression::Variable(self.tree.local_of(*id).name.clone()),
                     ExpKind::Global(id, _) => Expression::Variable(self.tables.globals[id.0 as usize].shown.clone()),
                     ExpKind::Literal(gradus_core::Literal::Real(x)) => Expression::RealLiteral(x.to_string()),
-                    _ => Expression::Other,
+                    _ => self.assumed_result(exp).map_or(Expression::Other, Expression::Call),
                 };
                 self.clash(clash, actual, expected, span, why, what);
                 self.error_exp(span)

@@ -10,6 +10,7 @@
 
 mod annotation;
 mod apply;
+mod assumed;
 mod binding;
 mod builtin;
 mod decision;

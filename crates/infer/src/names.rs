@@ -1,5 +1,6 @@
 //! What names mean: the names that a scope offers, the table of top-level definitions, and finding near names.
 
+use crate::assumed::AssumedParam;
 use crate::scheme::Closed;
 use crate::store::{Ty, TypeId};
 use crate::tree::LocalId;
@@ -67,6 +68,7 @@ pub struct Global {
     pub scheme: Option<Arc<Closed>>,
     /// The type during inference of its group, with the size variables that each use chooses anew.
     pub progress: Option<(Ty, Vec<u32>)>,
+    pub assumed: Vec<AssumedParam>,
     pub span: Span,
 }
 

@@ -21,7 +21,8 @@ impl Infer {
     /// A new row of the table of definitions, with a name that no other definition has.
     pub fn new_global(&mut self, shown: &Symbol, span: Span) -> GlobalId {
         let name = self.definition_name(shown);
-        self.tables.globals.push(Global { name, shown: shown.clone(), scheme: None, progress: None, span });
+        let shown = shown.clone();
+        self.tables.globals.push(Global { name, shown, scheme: None, progress: None, assumed: Vec::new(), span });
         GlobalId(self.tables.globals.len() as u32 - 1)
     }
 
@@ -98,6 +99,7 @@ impl Infer {
         let ty = self.ty(bound.exp);
         let ty = self.bounded(ty, binding.body.span);
         let mut scheme = bound.introduced;
+        self.global_mut(id).assumed = self.undecided_params(bound.exp);
         let more = self.store.generalise(&[ty], true);
         scheme.vars.extend(more.vars);
         scheme.sizes.extend(more.sizes);
@@ -233,6 +235,9 @@ impl Infer {
         for ((_, _, ty), (_, _, span, _)) in made.iter().zip(group) {
             types.push(self.bounded(*ty, *span));
         }
+        for (id, exp, _) in &made {
+            self.global_mut(*id).assumed = self.undecided_params(*exp);
+        }
         let more = self.store.generalise(&types, true);
         scheme.vars.extend(more.vars);
         scheme.sizes.extend(more.sizes);
@@ -294,7 +299,7 @@ impl Infer {
                     self.require_data(
                         *ty,
                         span,
-                        &Why::Argument { function: Some(function.clone()), index: 1, head: span },
+                        &Why::Argument { function: Some(function.clone()), index: 1, head: span, assumed: None },
                     );
                 }
             }

@@ -1,13 +1,14 @@
 //! A type where another was expected: why it was, and what may have been meant.
 
 use super::{count, JOIN_STRINGS};
+use crate::assumed::Assumed;
 use crate::error::{Expression, Mismatch, Why};
 use gradus_source::{Diagnostic, Span};
 
 /// Says why a type was expected, at the place that expects it.
 pub fn because(said: Diagnostic, why: &Why, expected: &str) -> Diagnostic {
     match why {
-        Why::Argument { function, index, head } => {
+        Why::Argument { function, index, head, .. } => {
             let name = function.as_ref().map_or("this function".to_string(), |name| format!("`{name}`"));
             said.label(*head, format!("argument {index} of {name} has type `{expected}`"))
         }
@@ -59,12 +60,29 @@ fn of_two_numbers(m: &Mismatch) -> Option<String> {
     Some(format!("`{name}` gives the {which} element of an array; of two numbers it is `{name}imum a b`"))
 }
 
+/// The parameter that made a `real` of what should be an `int`, if nothing but that did.
+fn assumed(m: &Mismatch) -> Option<&Assumed> {
+    let (actual, expected) = m.parts.as_ref().map_or((&m.actual, &m.expected), |(actual, expected)| (actual, expected));
+    match (actual.as_str(), expected.as_str(), &m.what, &m.why) {
+        ("int", "real", _, Why::Argument { assumed, .. }) => assumed.as_ref(),
+        ("real", "int", Expression::Call(assumed), _) => Some(assumed),
+        _ => None,
+    }
+}
+
+fn assumed_words(said: Diagnostic, Assumed { function, param }: &Assumed) -> Diagnostic {
+    said.note(format!("nothing in `{function}` says whether `{param}` is an `int` or a `real`, so it is a `real`"))
+        .help(format!("write `({param} : int)` in the definition of `{function}` if integers are meant"))
+}
+
 pub fn mismatch_words(m: &Mismatch) -> Diagnostic {
     let numbers = (m.actual == "int" && m.expected == "real") || (m.actual == "real" && m.expected == "int");
     if m.missing_arguments > 0 {
         let what = match &m.what {
             Expression::Variable(name) => format!("`{name}`"),
-            Expression::RealLiteral(_) | Expression::Pattern | Expression::Other => "this function".to_string(),
+            Expression::RealLiteral(_) | Expression::Call(_) | Expression::Pattern | Expression::Other => {
+                "this function".to_string()
+            }
         };
         let said = Diagnostic::error(
             "E0204",
@@ -87,7 +105,9 @@ pub fn mismatch_words(m: &Mismatch) -> Diagnostic {
     said = match &m.what {
         Expression::Variable(name) => said.label(m.span, format!("`{name}` has type `{}`", m.actual)),
         Expression::Pattern => said.label(m.span, format!("this pattern is for a `{}`", m.actual)),
-        Expression::RealLiteral(_) | Expression::Other => said.label(m.span, format!("this has type `{}`", m.actual)),
+        Expression::RealLiteral(_) | Expression::Call(_) | Expression::Other => {
+            said.label(m.span, format!("this has type `{}`", m.actual))
+        }
     };
     said = because(said, &m.why, &m.expected);
     if let Some((actual, expected)) = &m.parts {
@@ -99,6 +119,9 @@ pub fn mismatch_words(m: &Mismatch) -> Diagnostic {
     }
     if let Some(from) = m.expected_from.filter(|from| !told(&said, *from)) {
         said = said.label(from, format!("`{}` is expected because of this", m.expected));
+    }
+    if let Some(assumed) = assumed(m) {
+        return assumed_words(said, assumed);
     }
     if numbers {
         return match (&m.what, m.expected.as_str()) {
