@@ -60,6 +60,7 @@ impl Infer {
         let total = args.len();
         let errors = self.errors.len();
         let mut done: Vec<Exp> = Vec::new();
+        let mut wanted = Vec::new();
         let mut at = whole;
         let mut args: Vec<Option<Arg>> = args.into_iter().map(Some).collect();
         while done.len() < total {
@@ -112,6 +113,7 @@ impl Infer {
                     }
                 }
             }
+            wanted.extend(params.iter().map(|param| self.argument_shape(*param)));
             let mut made: Vec<Option<Exp>> = vec![None; params.len()];
             for later in [false, true] {
                 for (i, param) in params.iter().enumerate() {
@@ -134,6 +136,9 @@ impl Infer {
                     self.decide_size(size, done[index]);
                 }
             }
+        }
+        if self.errors.len() > errors {
+            self.tell_order(function, &wanted, &done, errors);
         }
         self.applied(function, done, at, span)
     }

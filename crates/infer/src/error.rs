@@ -94,6 +94,8 @@ pub struct Mismatch {
     pub what: Expression,
     /// How many arguments are missing for the actual type to become the expected one.
     pub missing_arguments: usize,
+    /// The type of the function, if its arguments stand in another order.
+    pub order: Option<String>,
 }
 
 /// What kind of expression a message speaks of.

@@ -210,6 +210,7 @@ impl Infer {
                     why,
                     what,
                     missing_arguments: self.missing_arguments(actual, expected),
+                    order: None,
                 }))
             }
             Clash::Infinite(var, ty) => {
@@ -243,6 +244,7 @@ impl Infer {
                     why,
                     what,
                     missing_arguments,
+                    order: None,
                 }))
             }
             Clash::Sizes(a, e) => TypeError::SizesDiffer {

@@ -29,6 +29,7 @@ mod matching;
 mod module;
 mod names;
 mod operator;
+mod order;
 mod pattern;
 mod record;
 mod relate;

@@ -120,6 +120,9 @@ pub fn mismatch_words(m: &Mismatch) -> Diagnostic {
     if let Some(from) = m.expected_from.filter(|from| !told(&said, *from)) {
         said = said.label(from, format!("`{}` is expected because of this", m.expected));
     }
+    if let Some(order) = &m.order {
+        return said.help(format!("the arguments stand in this order: `{order}`"));
+    }
     if let Some(assumed) = assumed(m) {
         return assumed_words(said, assumed);
     }
