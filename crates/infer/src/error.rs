@@ -1,6 +1,7 @@
 //! What inference has to say: facts with places. The words are in `wording`.
 
 use crate::assumed::Assumed;
+use crate::inside::FunctionInside;
 use gradus_core::Symbol;
 use gradus_source::Span;
 
@@ -212,6 +213,8 @@ pub enum TypeError {
         /// The whole type, and the function inside it.
         ty: String,
         function: String,
+        /// If that is a declared type: where in it.
+        inside: Option<FunctionInside>,
         why: Why,
         span: Span,
     },

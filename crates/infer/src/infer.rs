@@ -220,7 +220,11 @@ impl Infer {
             }
             Clash::Function(function) => {
                 let whole = if matches!(self.store.shape(actual), Node::Unbound(_)) { expected } else { actual };
-                TypeError::NotData { ty: self.show(whole), function: self.show(function), why, span }
+                let inside = match self.store.shape(function) {
+                    Node::Named(id, _) => self.tables.declared.function_inside(id),
+                    _ => None,
+                };
+                TypeError::NotData { ty: self.show(whole), function: self.show(function), inside, why, span }
             }
             Clash::NotNumber(ty) => {
                 let given_number = self.store.kind(actual).is_some();

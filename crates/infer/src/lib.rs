@@ -21,6 +21,7 @@ mod error;
 mod example;
 mod expr;
 mod infer;
+mod inside;
 mod lengths;
 mod literal;
 mod lookup;

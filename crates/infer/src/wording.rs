@@ -3,6 +3,7 @@
 mod mismatch;
 
 use crate::error::{NamePlace, Namespace, Twice, TypeError, Why};
+use crate::inside::{FunctionInside, Part};
 use crate::tree::MatchForm;
 use gradus_source::{Diagnostic, Span};
 use mismatch::{because, mismatch_words};
@@ -145,16 +146,23 @@ impl TypeError {
                     .label(*extra, "one too many")
                     .label(*span, format!("this has type `{ty}`"))
             }
-            TypeError::NotData { ty, function, why, span } => {
+            TypeError::NotData { ty, function, inside, why, span } => {
                 let what = match why {
                     Why::Operand { op, .. } | Why::OtherOperand { op, .. } => format!("`{op}`"),
                     Why::Argument { function: Some(name), .. } => format!("`{name}`"),
                     _ => "this operation".to_string(),
                 };
-                let label = if ty == function {
-                    format!("this is a function, `{ty}`")
-                } else {
-                    format!("this has type `{ty}`, with the function `{function}` inside")
+                let label = match inside {
+                    Some(FunctionInside { owner, part: Part::Field(name), function }) => {
+                        format!(
+                            "this has type `{ty}`, and the field `{name}` of `{owner}` has the function `{function}`"
+                        )
+                    }
+                    Some(FunctionInside { part: Part::Constructor(name), function, .. }) => {
+                        format!("this has type `{ty}`, and the constructor `{name}` has the function `{function}`")
+                    }
+                    None if ty == function => format!("this is a function, `{ty}`"),
+                    None => format!("this has type `{ty}`, with the function `{function}` inside"),
                 };
                 Diagnostic::error("E0205", format!("{what} works on data only, and a function is not data"))
                     .label(*span, label)

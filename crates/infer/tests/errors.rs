@@ -287,7 +287,7 @@ fn functions_are_no_data() {
     check_error(
         "type t = { f : real -> real }\nlet x (a : t) = norm a",
         &["E0205 `norm` works on data only, and a function is not data
-  `a`: this is a function, `t`
+  `a`: this has type `t`, and the field `f` of `t` has the function `real -> real`
   note: data types have no function inside: numbers, booleans, strings, and tuples, records, variants, lists and arrays of data"],
     );
 }
