@@ -40,7 +40,9 @@ impl Infer {
             self.rule_arity(function, ty, params.len(), reverse);
             return;
         };
-        if arity == 0 || !reverse && params.len() % 2 == 1 {
+        // What is left to be applied has parameters that the rule lacks.
+        let partial = matches!(self.store.shape(output), Node::Fun(..));
+        if arity == 0 || partial || !reverse && params.len() % 2 == 1 {
             self.rule_arity(function, ty, params.len(), reverse);
             return;
         }
