@@ -186,11 +186,13 @@ pub struct Arm {
 /// evaluators look for kinks (see [`crate::prim::PrimInfo`]). `derive` marks the primitive itself; the comparisons inside its
 /// partial derivatives stay unmarked, so that a kink is counted once.
 ///
-/// And whether it checks what was handed to a derivative form, so that an error can speak of that.
+/// And whether it checks what was handed to a derivative form, or belongs to the partial derivative of a primitive, so that an error
+/// can speak of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     pub differentiated: bool,
     pub checks: Option<Checked>,
+    pub partial_of: Option<Prim>,
 }
 
 /// What is handed to a derivative form and must fit.

@@ -13,7 +13,7 @@ use crate::stopped::stopped;
 use crate::write::{bind, is_one, watched_prim, Lets};
 use crate::{wrappers, Linker, Made};
 use gradus_core::build::At;
-use gradus_core::traverse::with_stack;
+use gradus_core::traverse::{map_children, with_stack};
 use gradus_core::{Arm, Global, Lambda, Literal, Prim, Scheme, Term, TermKind, Type};
 use gradus_source::bug;
 use std::sync::Arc;
@@ -287,9 +287,22 @@ impl<V: Vect> Dual<'_, V> {
 /// The partial derivatives of a smooth primitive at terms that may be written more than once.
 pub fn partials(at: At, prim: Prim, args: &[Term]) -> Vec<Option<Term>> {
     match prim.info().partials {
-        Some(partials) => partials(at, args),
+        Some(partials) => partials(at, args).into_iter().map(|partial| Some(part_of(&partial?, prim))).collect(),
         None => bug!("no partial derivatives of {prim:?}"),
     }
+}
+
+/// A partial derivative whose operations say of which primitive, where they can be outside their domain.
+fn part_of(partial: &Term, of: Prim) -> Term {
+    with_stack(|| {
+        let mut term = map_children(partial, &mut |child| part_of(child, of));
+        if let TermKind::Prim { prim, site, .. } = Arc::make_mut(&mut term.kind) {
+            if prim.info().domain.is_some() {
+                site.partial_of = Some(of);
+            }
+        }
+        term
+    })
 }
 
 pub fn one_type(types: &[Type]) -> Type {

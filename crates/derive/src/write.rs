@@ -69,12 +69,12 @@ pub fn is_one(term: &Term) -> bool {
 
 /// A primitive that decides something about reals while a derivative is taken: its kinks are to be seen.
 pub fn watched_prim(at: At, prim: Prim, types: impl Into<std::sync::Arc<[Type]>>, args: Vec<Term>) -> Term {
-    at.term(TermKind::Prim { prim, types: types.into(), args, site: Site { differentiated: true, checks: None } })
+    at.term(TermKind::Prim { prim, types: types.into(), args, site: Site { differentiated: true, ..Site::default() } })
 }
 
 /// A primitive that checks what was handed to a derivative form.
 pub fn checking_prim(at: At, checked: Checked, prim: Prim, ty: &Type, args: Vec<Term>) -> Term {
-    let site = Site { differentiated: false, checks: Some(checked) };
+    let site = Site { checks: Some(checked), ..Site::default() };
     at.term(TermKind::Prim { prim, types: [ty.clone()].into(), args, site })
 }
 

@@ -156,7 +156,8 @@ pub enum Op {
     /// Before a primitive on numbers: looks whether its operands are on a kink, or where the theorems say nothing, or outside the domain.
     CheckKink(Prim),
     CheckPremise(Prim),
-    CheckDomain(Prim),
+    /// The second is the primitive whose partial derivative the first belongs to.
+    CheckDomain(Prim, Option<Prim>),
     /// A comparison; `true`: deciding it at equality is a kink.
     Compare(Prim, bool),
     Not,

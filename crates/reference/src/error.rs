@@ -58,6 +58,8 @@ pub enum Problem {
     },
     OutsideDomain {
         prim: Prim,
+        /// The primitive whose partial derivative it is a part of.
+        partial_of: Option<Prim>,
         args: Vec<f64>,
     },
     StepLimit {
@@ -180,15 +182,21 @@ impl RuntimeError {
                 },
                 Some("`--kinks=ignore` takes the derivative of the branch that was chosen".into()),
             ),
-            Problem::OutsideDomain { prim, args } => {
+            Problem::OutsideDomain { prim, partial_of, args } => {
                 let args: Vec<String> = args.iter().map(|x| format!("{x:?}")).collect();
+                let (name, args) = (prim.info().name, args.join(" and "));
                 let condition = prim.info().domain.map_or("", |domain| domain.text);
-                (
-                    "E0610",
-                    format!("`{}` is applied outside its domain", prim.info().name),
-                    format!("applied to {}; defined for {condition}", args.join(" and ")),
-                    None,
-                )
+                let (message, label) = match partial_of {
+                    Some(of) => (
+                        format!("`{}` has no derivative here", of.info().name),
+                        format!("its derivative applies `{name}` to {args}; `{name}` is defined for {condition}"),
+                    ),
+                    None => (
+                        format!("`{name}` is applied outside its domain"),
+                        format!("applied to {args}; defined for {condition}"),
+                    ),
+                };
+                ("E0610", message, label, None)
             }
             Problem::StepLimit { limit } => (
                 "E0611",

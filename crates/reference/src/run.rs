@@ -283,10 +283,10 @@ impl Machine<'_> {
                         self.kink(prim, registers.code.spans[at])?;
                     }
                 }
-                Op::CheckDomain(prim) => {
+                Op::CheckDomain(prim, partial_of) => {
                     let (args, count) = self.numbers(prim);
                     if prim.info().outside_domain(&args[..count]) {
-                        let problem = Problem::OutsideDomain { prim, args: args[..count].to_vec() };
+                        let problem = Problem::OutsideDomain { prim, partial_of, args: args[..count].to_vec() };
                         return Err(RuntimeError::new(problem, registers.code.spans[at]));
                     }
                 }

@@ -131,7 +131,7 @@ fn errors_have_places_and_calls() {
 }
 
 fn marked(prim: Prim, types: &[Type], args: &[Term], start: u32) -> Term {
-    let site = Site { differentiated: true, checks: None };
+    let site = Site { differentiated: true, ..Site::default() };
     at(start).term(TermKind::Prim { prim, types: types.into(), args: args.to_vec(), site })
 }
 

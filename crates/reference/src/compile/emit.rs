@@ -488,7 +488,7 @@ impl<'a> Emitter<'a> {
             self.op(Op::CheckKink(prim), span);
         }
         if self.codes.checks.domain && info.domain.is_some() && prim != Prim::Sign {
-            self.op(Op::CheckDomain(prim), span);
+            self.op(Op::CheckDomain(prim, site.partial_of), span);
         }
         match prim {
             // The number of turns is the first of two or three operands.
