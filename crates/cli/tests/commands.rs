@@ -67,6 +67,14 @@ fn check_rules_finds_wrong_rules() {
     folder.run(&["check", "--rules", "wrong.gr"]).exits(1).says("the derivative rule of `g` disagrees");
 }
 
+/// Newton's method for a square root settles on nothing where there is none.
+#[test]
+fn check_rules_needs_no_derivative_where_there_is_none() {
+    let root = "let root a = loop 40 (fun y -> 0.5 * (y + a / y)) 1.0\nderivative root a dy = dy / (2.0 * root a)\n";
+    let folder = Folder::new("rules_outside").with("root.gr", root);
+    folder.run(&["check", "--rules", "root.gr"]).exits(0).says("derivative root: agrees");
+}
+
 #[test]
 fn call_takes_json_files_and_expressions() {
     let folder = folder("call").with("params.json", "{\"slope\": 2, \"offset\": 1}");

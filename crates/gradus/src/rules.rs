@@ -160,10 +160,13 @@ impl Trial<'_> {
     /// The derivative in a direction, numerically and by the rule, each as one number; nothing if the point is not usable.
     fn compare(&mut self, x: &[Value], direction: &[Vec<f64>], random: &mut Random) -> Option<(f64, f64)> {
         let step = f64::EPSILON.cbrt();
-        let beside = |factor: f64| x.iter().zip(direction).map(|(x, v)| moved(x, factor, v)).collect::<Vec<_>>();
         let y = self.function(x)?;
-        let (after, before) = (reals(&self.function(&beside(step))?), reals(&self.function(&beside(-step))?));
-        let y_tan: Vec<f64> = after.iter().zip(&before).map(|(a, b)| (a - b) / (2.0 * step)).collect();
+        let y_tan = self.difference(x, direction, step)?;
+        // Where another step gives something else the function has no derivative: it jumps there, or an iteration in it does not settle.
+        let other = self.difference(x, direction, 2.0 * step)?;
+        if y_tan.iter().zip(&other).any(|(a, b)| relative_difference(*a, *b) > TOLERANCE) {
+            return None;
+        }
         let weights: Vec<f64> = y_tan.iter().map(|_| random.real(-1.0, 1.0)).collect();
         let expected = inner(&y_tan, &weights);
         let rest: Vec<Value> = if self.rule == "derivative" {
@@ -178,6 +181,13 @@ impl Trial<'_> {
         let found =
             if self.rule == "derivative" { inner(&by_rule, &direction.concat()) } else { inner(&by_rule, &weights) };
         expected.is_finite().then_some((expected, found))
+    }
+
+    /// The central difference of the function in a direction.
+    fn difference(&mut self, x: &[Value], direction: &[Vec<f64>], step: f64) -> Option<Vec<f64>> {
+        let beside = |factor: f64| x.iter().zip(direction).map(|(x, v)| moved(x, factor, v)).collect::<Vec<_>>();
+        let (after, before) = (reals(&self.function(&beside(step))?), reals(&self.function(&beside(-step))?));
+        Some(after.iter().zip(&before).map(|(a, b)| (a - b) / (2.0 * step)).collect())
     }
 
     fn function(&mut self, x: &[Value]) -> Option<Value> {
