@@ -119,6 +119,14 @@ fn a_point_without_its_sign_is_told() {
 fn verify_fails_on_a_wrong_rule() {
     let folder = Folder::new("verify").with("w.gr", "let f x = x ^ 2 + 0.0\nderivative f x dy = 3.0 * x * dy\n");
     folder.run(&["grad", "w.gr", "f", "--at", "2", "--verify"]).exits(1).says("disagrees with finite differences");
+    let shapes = "type shape = Round of real | Box of real * real
+let double x = 2.0 * x
+derivative double x dy = 3.0 * dy
+let area (s, k) = match s with Round r -> k * r | Box (w, h) -> w + k * double h
+";
+    let folder = Folder::new("verify_variant").with("shapes.gr", shapes);
+    let at = "=(Box (1.0, 1.0), 1.0)";
+    folder.run(&["grad", "shapes.gr", "area", "--at", at, "--verify"]).exits(1).says("$[0].Box[1]");
 }
 
 #[test]

@@ -23,7 +23,13 @@ fn walk(value: &mut Value, place: &Place, visit: &mut dyn FnMut(&Place, &mut f64
                 walk(part, &Place::Field(place, name), visit);
             }
         }
-        Value::Tuple(parts) | Value::Variant { parts, .. } | Value::List(parts) | Value::Array(parts) => {
+        Value::Variant { constructor, parts } => {
+            let place = Place::Field(place, constructor);
+            for (i, part) in parts.iter_mut().enumerate() {
+                walk(part, &Place::Index(&place, i), visit);
+            }
+        }
+        Value::Tuple(parts) | Value::List(parts) | Value::Array(parts) => {
             for (i, part) in parts.iter_mut().enumerate() {
                 walk(part, &Place::Index(place, i), visit);
             }
