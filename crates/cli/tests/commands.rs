@@ -204,6 +204,17 @@ fn an_optimised_derivative_reads_as_a_person_would_write_it() {
     }
 }
 
+#[test]
+fn a_derivative_is_a_function_that_transform_knows() {
+    let text = "let second x = diff (diff sin) x\nlet named x = let slope = diff sin in diff slope x\n";
+    let folder = Folder::new("second").with("s.gr", text);
+    let source = folder.run(&["transform", "s.gr", "second"]).exits(0).out();
+    let file = Folder::new("transformed-second").with("t.gr", &source);
+    let agrees = "norm (second_value_and_grad 0.5 <+> (sin 0.5, cos 0.5)) < 1e-12";
+    file.run(&["eval", agrees, "--in", "t.gr"]).exits(0).prints("true\n");
+    folder.run(&["transform", "s.gr", "named"]).exits(1).says("E0730").says("s.gr:2:44");
+}
+
 /// Forward mode runs the function once for each element of `a`; what is left of that after optimisation is `b`.
 #[test]
 fn the_gradient_of_a_dot_product_is_the_other_vector() {

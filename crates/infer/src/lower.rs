@@ -334,6 +334,11 @@ impl<'a> Lower<'a> {
         let mut values = Vec::new();
         for arg in args {
             let term = self.term(*arg);
+            // A function that is written here is known where it is differentiated, unless it has only a name there.
+            if let TermKind::Lambda(_) = &*term.kind {
+                values.push(term);
+                continue;
+            }
             let ty = self.ty_of(*arg);
             values.push(self.named_value("x", term, ty, &mut lets));
         }
