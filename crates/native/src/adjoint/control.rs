@@ -111,8 +111,8 @@ impl Sweep<'_> {
         self.has_traced_call(op) || self.has_loops_in_turn(op)
     }
 
-    /// Whether this is a loop with state that runs loops with state, one after another. To run it again would be to run these again
-    /// to save their states, once more at each level of nesting; so it keeps them in a trace.
+    /// Whether this is a loop with state that runs loops with state, one after another, or a branch of such a loop that does. To run it again
+    /// would be to run these again to save their states, once more at each level of nesting; so it keeps them in a trace.
     fn has_loops_in_turn(&self, op: &Op) -> bool {
         fn has_state(op: &Op) -> bool {
             match op {
@@ -127,7 +127,8 @@ impl Sweep<'_> {
                     || gradus_core::traverse::with_stack(|| runs_loops(s, &stmt.op))
             })
         }
-        has_state(op) && runs_loops(self, op)
+        let is_branch = self.tracing && matches!(op, Op::If { .. });
+        (is_branch || has_state(op)) && runs_loops(self, op)
     }
 
     /// Whether the backward sweep may have to do with a statement: it binds something active, or adds to it.
