@@ -56,6 +56,7 @@ impl Sweep<'_> {
                         let changed = Changed::find(&l.carried, &l.body, 0);
                         let index = Some(l.index);
                         let saved = self.collect_state(&mut stmt.binds, &l.carried, changed, index, &mut l.body);
+                        self.know_conditions(&saved, l.index);
                         record = Record::Loop { saved, count: l.count };
                     }
                 }

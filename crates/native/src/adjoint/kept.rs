@@ -9,6 +9,7 @@
 //! - Arrays of sums, as products of matrices are, are kept by a loop with state that makes them, if their elements matter on the way back.
 
 use super::control::outer_accumulators;
+use super::undo::Saved;
 use super::*;
 use crate::flow::scalar::is_cheap;
 use crate::partials::is_from_value;
@@ -307,6 +308,17 @@ impl Sweep<'_> {
             }
         }
         found
+    }
+
+    /// Notes the conditions that a loop has kept to undo what it changes of arrays: the way back need not ask them again, and often nothing else of what was
+    /// changed.
+    pub(super) fn know_conditions(&mut self, saved: &[Saved], index: Var) {
+        for saved in saved {
+            let Saved::Old(overwritten) = saved else { continue };
+            for (condition, all) in overwritten.conditions() {
+                self.kept.insert(condition, Kept { cond: Atom::Bool(true), all, index: vec![index.into()] });
+            }
+        }
     }
 
     /// Whether a statement of a block that is run again gives something that was kept.

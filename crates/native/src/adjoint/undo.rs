@@ -359,6 +359,15 @@ impl Overwritten {
         Overwritten { changes, known }
     }
 
+    /// Whether places are overwritten, as far as that is kept over all iterations.
+    pub(super) fn conditions(&self) -> impl Iterator<Item = (Var, Atom)> + '_ {
+        let happened = self.changes.iter().flat_map(|change| &change.places).filter_map(|place| place.happened);
+        happened.filter_map(|happened| match self.known.get(&happened)? {
+            Known::Kept(all) => Some((happened, *all)),
+            Known::Computed(..) => None,
+        })
+    }
+
     /// The array before iteration `i`, given the array after it.
     pub(super) fn undo(&self, b: &mut Builder, last: Var, i: Atom) -> Var {
         self.changes.iter().rev().fold(last, |after, change| {

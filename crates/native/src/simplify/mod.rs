@@ -36,6 +36,7 @@ mod strips;
 mod sums;
 mod together;
 mod underflow;
+mod unread;
 mod unroll;
 mod whole;
 mod wraps;
@@ -130,6 +131,7 @@ pub fn module_within(module: &mut Module, room: &Room) {
             underflow::run(&mut module.functions[id].body);
         }
     }
+    unread::run(module);
     crate::tape::run(module);
     crate::holes::run(module);
 }
