@@ -4,12 +4,14 @@
 use crate::flow::*;
 use crate::ownership::Ownership;
 use gradus_core::traverse::with_stack;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What is known of the arrays of a module.
 #[derive(Default)]
 pub struct Sole {
     arrays: FxHashSet<Var>,
+    /// For the rows of arrays, the array: who holds a row holds all of it.
+    rows: FxHashMap<Var, Var>,
     /// What became sole, or no longer is, since the beginning.
     log: Vec<Learnt>,
 }
@@ -62,8 +64,12 @@ impl Sole {
 
     /// Others may hold this array from now on.
     fn share(&mut self, var: Var) -> bool {
-        if self.arrays.remove(&var) {
-            self.log.push(Learnt::Shared(var));
+        let mut whole = Some(var);
+        while let Some(var) = whole {
+            if self.arrays.remove(&var) {
+                self.log.push(Learnt::Shared(var));
+            }
+            whole = self.rows.get(&var).copied();
         }
         false
     }
@@ -106,8 +112,11 @@ impl Sole {
             | Op::Add { .. }
             | Op::Product(_) => {}
             Op::Get { array, .. } => {
-                if stmt.binds.iter().any(|row| row.ty.is_array() && ownership.holds(*row)) {
-                    self.share(*array);
+                for row in stmt.binds.iter().filter(|row| row.ty.is_array()) {
+                    self.rows.insert(*row, *array);
+                    if ownership.holds(*row) {
+                        self.share(*array);
+                    }
                 }
             }
             Op::Set { array, .. } => {
