@@ -2,6 +2,7 @@
 
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
+use gradus_core::Prim;
 
 /// A side, and what it gives of what is wanted.
 pub struct Side<'a> {
@@ -97,4 +98,58 @@ fn without_stops(block: &Block, wanted: &[Atom]) -> Option<Block> {
             [None, None] => None,
         }
     })
+}
+
+/// The body of a loop that goes on unless a number is 0: what decides asks for that.
+pub fn unless_zero(l: &While, number: Var) -> Block {
+    let mut body = l.body.clone();
+    if let Some((at, goes_on)) = decision(&body) {
+        let prim = if goes_on { Prim::NotEqual } else { Prim::Equal };
+        body.stmts[at].op = Op::Scalar { prim, args: vec![number.into(), Atom::Int(0)] };
+    }
+    body
+}
+
+/// The statement that decides whether a loop goes on, by number, and if it does where that is true.
+fn decision(body: &Block) -> Option<(usize, bool)> {
+    let (mut decisive, mut goes_on) = (*body.results.first()?, Atom::Bool(true));
+    let mut found = None;
+    loop {
+        let made = |stmt: &Stmt| decisive.var().is_some_and(|v| stmt.binds.contains(&v));
+        let Some(at) = body.stmts.iter().position(made) else { return found };
+        let Stmt { binds, op, .. } = &body.stmts[at];
+        if let ([_], Atom::Bool(is)) = (&binds[..], goes_on) {
+            found = Some((at, is));
+        }
+        let place = binds.iter().position(|v| Atom::Var(*v) == decisive)?;
+        (decisive, goes_on) = match (op, goes_on) {
+            (Op::Scalar { prim: Prim::Not, args }, Atom::Bool(is)) => (args[0], Atom::Bool(!is)),
+            (Op::Scalar { prim: Prim::Equal, args }, Atom::Bool(true)) => (args[0], args[1]),
+            (Op::If { cond, then, otherwise, .. }, _) => match [then, otherwise].map(|side| side.results[place]) {
+                [Atom::Var(_), _] | [_, Atom::Var(_)] => return found,
+                [one, other] if (one == goes_on) != (other == goes_on) => (*cond, Atom::Bool(one == goes_on)),
+                _ => return found,
+            },
+            _ => return found,
+        };
+    }
+}
+
+/// Makes a block that a loop repeats give a number that it computes before it ends, or on the side where it goes on; elsewhere it gives any.
+pub fn give(block: &mut Block, number: Var) -> Option<Var> {
+    if block.stmts.iter().any(|stmt| stmt.binds.contains(&number)) {
+        return Some(number);
+    }
+    let Some(Stmt { op: Op::If { then, otherwise, .. }, binds, .. }) = block.stmts.last_mut() else { return None };
+    for [side, other] in [[0, 1], [1, 0]] {
+        let sides = [&mut *then, &mut *otherwise];
+        if let Some(given) = with_stack(|| give(sides[side], number)) {
+            let outside = number.refresh();
+            sides[side].results.push(given.into());
+            sides[other].results.push(Builder::zero(number.ty.scalar));
+            binds.push(outside);
+            return Some(outside);
+        }
+    }
+    None
 }

@@ -16,6 +16,8 @@ impl Sweep<'_> {
             Op::Call { function, args } if wanted && self.is_traced_call(*function, args) => {
                 self.forward_traced_call(*function, args, &stmt.binds)
             }
+            Op::For(l) if wanted && extremes::are_all(l) => self.forward_extremes(stmt, l),
+            Op::For(l) if wanted && self.is_choice(l) => self.forward_choice(stmt, l),
             Op::If { .. } | Op::For(_) | Op::While(_) if wanted && self.is_kept_in_trace(&stmt.op) => {
                 self.forward_traced(stmt)
             }
@@ -32,7 +34,6 @@ impl Sweep<'_> {
                 self.b.stmt(stmt);
                 Record::Plain
             }
-            Op::For(l) if wanted && extremes::are_all(l) => self.forward_extremes(stmt, l),
             Op::For(whole) => {
                 let mut stmt = self.without_settled(stmt);
                 stmt.op.blocks_mut().for_each(|body| self.read_kept(body));
@@ -57,22 +58,24 @@ impl Sweep<'_> {
                         let index = Some(l.index);
                         let saved = self.collect_state(&mut stmt.binds, &l.carried, changed, index, &mut l.body);
                         self.know_conditions(&saved, l.index);
-                        record = Record::Loop { saved, count: l.count };
+                        record = Record::Loop { saved, count: l.count, index: l.index };
                     }
                 }
                 self.b.stmt(stmt);
                 self.has_kept(keeping);
                 record
             }
-            Op::While(_) => {
+            Op::While(whole) => {
                 let mut stmt = self.without_settled(stmt);
                 let mut record = Record::Plain;
                 if let (Op::While(l), true) = (&mut stmt.op, wanted) {
-                    let count = count_iterations(&mut stmt.binds, &mut l.carried, &mut l.body, &mut *self.b);
+                    let index = Var::fresh("steps", Type::INT);
+                    self.keep_of_while(l, &repeated(whole, index).body, index, &mut stmt.binds);
+                    let count = count_iterations(&mut stmt.binds, &mut l.carried, &mut l.body, index, &mut *self.b);
                     let state = l.carried[..l.carried.len() - 1].to_vec();
                     let changed = Changed::find(&state, &l.body, 1);
                     let saved = self.collect_state(&mut stmt.binds, &state, changed, None, &mut l.body);
-                    record = Record::Loop { saved, count: count.into() };
+                    record = Record::Loop { saved, count: count.into(), index };
                 }
                 self.b.stmt(stmt);
                 record
@@ -108,6 +111,11 @@ impl Sweep<'_> {
         }
     }
 
+    /// Whether this is a loop of which only one iteration has a slope.
+    pub(super) fn is_search(&self, l: &For) -> bool {
+        extremes::are_all(l) || self.is_choice(l)
+    }
+
     pub(super) fn is_kept_in_trace(&self, op: &Op) -> bool {
         self.has_traced_call(op) || self.has_loops_in_turn(op)
     }
@@ -115,21 +123,21 @@ impl Sweep<'_> {
     /// Whether this is a loop with state that runs loops with state, one after another, or a branch of such a loop that does. To run it again
     /// would be to run these again to save their states, once more at each level of nesting; so it keeps them in a trace.
     fn has_loops_in_turn(&self, op: &Op) -> bool {
-        fn has_state(op: &Op) -> bool {
+        fn has_state(s: &Sweep<'_>, op: &Op) -> bool {
             match op {
-                Op::For(l) => !l.carried.is_empty() && !extremes::are_all(l),
+                Op::For(l) => !l.carried.is_empty() && !s.is_search(l),
                 op => matches!(op, Op::While(_)),
             }
         }
         fn runs_loops(s: &Sweep<'_>, op: &Op) -> bool {
             let mut inner = op.blocks().flat_map(|block| &block.stmts);
             inner.any(|stmt| {
-                (has_state(&stmt.op) && s.may_have_adjoint(stmt))
+                (has_state(s, &stmt.op) && s.may_have_adjoint(stmt))
                     || gradus_core::traverse::with_stack(|| runs_loops(s, &stmt.op))
             })
         }
         let is_branch = self.tracing && matches!(op, Op::If { .. });
-        (is_branch || has_state(op)) && runs_loops(self, op)
+        (is_branch || has_state(self, op)) && runs_loops(self, op)
     }
 
     /// Whether the backward sweep may have to do with a statement: it binds something active, or adds to it.
@@ -223,36 +231,39 @@ impl Sweep<'_> {
             return;
         }
         self.settled.extend(outer_accumulators(&stmt.op));
-        // A while has its condition before the state, and no index.
         if let Op::For(l) = &stmt.op {
             self.replayed.insert(l.index);
         }
-        let (carried, body, index, skip) = match &stmt.op {
-            Op::For(l) => (&l.carried, &l.body, Some(l.index), 0),
-            Op::While(l) => (&l.carried, &l.body, None, 1),
+        let (saved, mut count, index) = match (record, &stmt.op) {
+            (Record::Loop { saved, count, index }, _) => (saved, count, index),
+            (Record::Plain, Op::For(l)) => (Vec::new(), l.count, l.index),
+            (
+                Record::Plain
+                | Record::Extremes(_)
+                | Record::Chosen(_)
+                | Record::Branch(_)
+                | Record::Call { .. }
+                | Record::Traced(_),
+                _,
+            ) => gradus_source::bug!("a loop was not recorded in the forward sweep"),
+        };
+        let k = Var::fresh(BACKWARD_INDEX, Type::INT);
+        // A while has its condition before the state.
+        let (carried, body, skip) = match &stmt.op {
+            Op::For(l) => (&l.carried, l.body.clone(), 0),
+            Op::While(l) => {
+                let Repeated { body, all } = repeated(l, k);
+                if !all {
+                    count = self.b.scalar(Prim::SubInt, &[count, Atom::Int(1)]);
+                }
+                (&l.carried, body, 1)
+            }
             _ => return,
         };
-        let (saved, count) = match (record, &stmt.op) {
-            (Record::Loop { saved, count }, _) => (saved, count),
-            (Record::Plain, Op::For(l)) => (Vec::new(), l.count),
-            (Record::Plain | Record::Extremes(_) | Record::Branch(_) | Record::Call { .. } | Record::Traced(_), _) => {
-                gradus_source::bug!("a loop was not recorded in the forward sweep")
-            }
-        };
-        // All but the last iteration of a loop that stops without doing anything.
-        let going_on = match &stmt.op {
-            Op::While(l) if outer_accumulators(&stmt.op).is_empty() => exits::going_on(l),
-            _ => None,
-        };
-        let (body, count) = match &going_on {
-            Some(body) => (body, self.b.scalar(Prim::SubInt, &[count, Atom::Int(1)])),
-            None => (body, count),
-        };
         let state = self.adjoint_state(&stmt, carried, &adjs);
-        let params: Vec<Var> = index.into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();
-        let free = outer_vars(body, &params);
+        let params: Vec<Var> = [k, index].into_iter().chain(carried.iter().map(|(v, _)| *v)).collect();
+        let free = outer_vars(&body, &params);
         self.around(&free, |s| {
-            let k = Var::fresh(BACKWARD_INDEX, Type::INT);
             s.b.push();
             let i = if saved.is_empty() {
                 Atom::Var(k)
@@ -261,9 +272,7 @@ impl Sweep<'_> {
                 s.b.scalar(Prim::SubInt, &[last, k.into()])
             };
             let mut renaming = Renaming::default();
-            if let Some(index) = index {
-                renaming.map.insert(index, i);
-            }
+            renaming.map.insert(index, i);
             // State that is carried back, undone: what it is called in the loop, its last value, and what it was before an iteration.
             let mut undone: Vec<(Var, Var, Atom)> = Vec::new();
             for (at, ((var, _), saved)) in carried.iter().zip(&saved).enumerate() {
@@ -297,7 +306,7 @@ impl Sweep<'_> {
             let starts: Vec<Option<Var>> =
                 carried.iter().map(|(v, _)| renaming.map.get(v).and_then(|a| a.var())).collect();
             s.loops_around += 1;
-            s.replay(body, renaming, &seeds);
+            s.replay(&body, renaming, &seeds);
             s.loops_around -= 1;
             let mut before = Vec::new();
             for (at, _, _) in &state {
@@ -395,14 +404,30 @@ pub(super) fn mark_replayed(stmts: &mut [Stmt], replayed: &FxHashSet<Var>) {
     })
 }
 
-/// Makes a `while` count its iterations in a last state variable; gives the count.
+/// What the way back runs again of a `while`.
+pub(super) struct Repeated {
+    pub(super) body: Block,
+    /// Of all iterations, or of all but the last, which only stops.
+    all: bool,
+}
+
+/// `k` counts from the last iteration on, which is the one that does not go on.
+fn repeated(l: &While, k: Var) -> Repeated {
+    let adds = l.body.stmts.iter().any(|stmt| !outer_accumulators(&stmt.op).is_empty());
+    match exits::going_on(l).filter(|_| !adds) {
+        Some(body) => Repeated { body, all: false },
+        None => Repeated { body: exits::unless_zero(l, k), all: true },
+    }
+}
+
+/// Makes a `while` count its iterations in a last state variable, which is given; gives the count.
 pub(super) fn count_iterations(
     binds: &mut Vec<Var>,
     carried: &mut Vec<(Var, Atom)>,
     body: &mut Block,
+    counter: Var,
     b: &mut Builder,
 ) -> Var {
-    let counter = Var::fresh("steps", Type::INT);
     let count = Var::fresh("steps", Type::INT);
     b.push();
     let next = b.scalar(Prim::AddInt, &[counter.into(), Atom::Int(1)]);

@@ -72,7 +72,7 @@ impl Sweep<'_> {
     pub(super) fn collect_dear(&mut self, stmt: &mut Stmt) -> Vec<Dear> {
         let is_wanted = self.may_have_adjoint(stmt) && !self.is_kept_in_trace(&stmt.op);
         match &mut stmt.op {
-            Op::For(l) if is_wanted && !l.carried.is_empty() => {
+            Op::For(l) if is_wanted && !l.carried.is_empty() && !self.is_search(l) => {
                 let room = Room { steps: l.count, states: state_counts(l) };
                 let found = self.collect_from(&mut l.body, &FxHashSet::default(), &[], &room);
                 if !found.is_empty() {

@@ -15,7 +15,7 @@ pub(super) fn are_all(l: &For) -> bool {
 }
 
 /// Whether a block can be run again as it is: it adds only to what it has opened itself.
-fn is_pure(block: &Block, opened: &mut Vec<Var>) -> bool {
+pub(super) fn is_pure(block: &Block, opened: &mut Vec<Var>) -> bool {
     gradus_core::traverse::with_stack(|| {
         block.stmts.iter().all(|stmt| match &stmt.op {
             Op::Open { .. } => {

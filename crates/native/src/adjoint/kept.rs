@@ -86,17 +86,57 @@ impl Sweep<'_> {
 
     /// Makes a loop with state collect the elementary functions whose values the way back needs; `binds` gets the arrays.
     pub(super) fn keep_functions(&mut self, l: &mut For, binds: &mut Vec<Var>) {
-        let mut matter = self.values_that_matter(&l.body);
-        for stmt in &l.body.stmts {
+        let functions = self.functions_to_keep(&l.body, &l.body.results[l.carried.len()..]);
+        for (y, name) in functions {
+            self.keep_number(y, name, l.index, binds);
+            l.body.results.push(y.into());
+        }
+    }
+
+    /// The same for a loop that ends by a condition, of which `repeated` is run again: the functions, and the sums that loops inside add up, which need no array of
+    /// their own here.
+    pub(super) fn keep_of_while(&mut self, l: &mut While, repeated: &Block, index: Var, binds: &mut Vec<Var>) {
+        let mut numbers = self.functions_to_keep(repeated, &l.body.results[1 + l.carried.len()..]);
+        let matter = self.values_that_matter(repeated);
+        let is_long = |acc: Var| match adding_up(&repeated.stmts, acc) {
+            Some((_, Op::For(added))) => !matches!(added.count, Atom::Int(k) if k < LEAST),
+            _ => false,
+        };
+        for stmt in &repeated.stmts {
+            if let (Op::Freeze { acc }, [y]) = (&stmt.op, &stmt.binds[..]) {
+                if matter.contains(y) && !self.is_kept(stmt) && is_long(*acc) {
+                    numbers.push((*y, y.name));
+                }
+            }
+        }
+        for (y, name) in numbers {
+            if let Some(given) = crate::exits::give(&mut l.body, y) {
+                self.keep_number(y, name, index, binds);
+                l.body.results.push(given.into());
+            }
+        }
+    }
+
+    /// Notes that a loop collects a number.
+    fn keep_number(&mut self, y: Var, name: Name, index: Var, binds: &mut Vec<Var>) {
+        let all = Var::fresh(name.with("_saved"), y.ty.in_array());
+        binds.push(all);
+        self.kept.insert(y, Kept { cond: Atom::Bool(true), all: all.into(), index: vec![index.into()] });
+    }
+
+    /// The elementary functions of a block whose values the way back needs, apart from those that are collected anyway, and what people are told that they are.
+    fn functions_to_keep(&self, body: &Block, collected: &[Atom]) -> Vec<(Var, Name)> {
+        let mut matter = self.values_that_matter(body);
+        for stmt in &body.stmts {
             if let Op::Scalar { prim: Prim::MulReal, args } = &stmt.op {
                 if args.iter().any(|a| self.is_active(*a)) {
                     matter.extend(args.iter().filter_map(|a| a.var()));
                 }
             }
         }
-        let is_collected = |y: Var| l.body.results[l.carried.len()..].contains(&y.into());
+        let is_collected = |y: Var| collected.contains(&y.into());
         let mut wanted: Vec<Var> = Vec::new();
-        for stmt in &l.body.stmts {
+        for stmt in &body.stmts {
             let (Op::Scalar { prim, args }, [y]) = (&stmt.op, &stmt.binds[..]) else { continue };
             let is_slope = || is_from_value(*prim) && args.iter().any(|a| self.is_active(*a));
             if !is_cheap(*prim) && !self.is_kept(stmt) && !is_collected(*y) && (matter.contains(y) || is_slope()) {
@@ -104,22 +144,17 @@ impl Sweep<'_> {
             }
         }
         let (own, mut constants): (Vec<Var>, Vec<Var>) = wanted.into_iter().partition(|y| self.is_active((*y).into()));
-        let factors = self.made_from(&constants, &l.body, &matter);
+        let factors = self.made_from(&constants, body, &matter);
         if factors.len() <= constants.len() {
             constants = factors;
         }
-        for y in own.into_iter().chain(constants) {
-            let name = match l.body.stmts.iter().find(|stmt| stmt.binds.contains(&y)).map(|stmt| &stmt.op) {
-                Some(Op::Scalar { prim, .. }) if !is_cheap(*prim) => Name::new(prim.info().name),
-                // Which nobody has given a name.
-                _ if y.name == Name::new("t") => Name::new("constant"),
-                _ => y.name,
-            };
-            let all = Var::fresh(name.with("_saved"), y.ty.in_array());
-            binds.push(all);
-            l.body.results.push(y.into());
-            self.kept.insert(y, Kept { cond: Atom::Bool(true), all: all.into(), index: vec![l.index.into()] });
-        }
+        let name = |y: Var| match body.stmts.iter().find(|stmt| stmt.binds.contains(&y)).map(|stmt| &stmt.op) {
+            Some(Op::Scalar { prim, .. }) if !is_cheap(*prim) => Name::new(prim.info().name),
+            // Which nobody has given a name.
+            _ if y.name == Name::new("t") => Name::new("constant"),
+            _ => y.name,
+        };
+        own.into_iter().chain(constants).map(|y| (y, name(y))).collect()
     }
 
     /// Of numbers that are constants for the derivative, those that are made from some of them and with which something else is computed: with a random number,

@@ -26,6 +26,7 @@
 
 mod branches;
 mod calls;
+mod chosen;
 mod control;
 mod dear;
 mod emitted;
@@ -33,6 +34,7 @@ mod extremes;
 mod kept;
 mod merge;
 mod restored;
+mod sums;
 mod traced;
 mod undo;
 
@@ -40,9 +42,11 @@ use crate::flow::walk::{free_vars, Renaming};
 use crate::flow::*;
 use crate::partials::{partial, times, Applied};
 use crate::tangent::Tangents;
+use control::outer_accumulators;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
+use sums::{seen, sum_all, Adj};
 
 /// What counts the iterations of a loop that goes backwards, so that people can tell it from others.
 pub const BACKWARD_INDEX: &str = "k";
@@ -105,7 +109,8 @@ pub fn reverse(
     let seeds = seed(sweep.b, &results);
     sweep.seed(&results, &seeds);
     sweep.backward(records);
-    let found = wrt.iter().map(|v| sweep.take_or_zero(*v)).collect();
+    let found: Vec<Atom> = wrt.iter().map(|v| sweep.take_or_zero(*v)).collect();
+    let found = found.into_iter().map(|adj| seen(sweep.b, adj)).collect();
     let (replayed, traces) = (sweep.replayed, sweep.traces);
     let mut stmts = b.split_off(start);
     control::mark_replayed(&mut stmts, &replayed);
@@ -142,24 +147,19 @@ pub fn of_function(module: &mut Module, adjoints: &mut Adjoints, function: Funct
     FunctionId(module.functions.len() - 1)
 }
 
-/// What is known of the adjoint of a variable. Nothing: it is zero.
-#[derive(Clone, Copy)]
-enum Adj {
-    Value(Atom),
-    /// An accumulator, which more may be added to.
-    Open(Var),
-}
-
 /// What the forward sweep leaves for the backward sweep of a statement.
 enum Record {
     Plain,
-    /// A loop with state: how the state at the start of each iteration is known, and how many there were.
+    /// A loop with state: how the state at the start of each iteration is known, how many there were, and what counts them.
     Loop {
         saved: Vec<undo::Saved>,
         count: Atom,
+        index: Var,
     },
     /// A loop that looks for extremes, with the numbers that it has kept.
     Extremes(Vec<Var>),
+    /// A loop that chooses, with what it has noted.
+    Chosen(chosen::Chosen),
     /// A branch of plain arithmetic.
     Branch(branches::Computed),
     /// A call of a function in two halves.
@@ -332,104 +332,6 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Adds to the adjoint of an operand.
-    fn add(&mut self, to: Atom, value: Atom) {
-        let Some(var) = to.var().filter(|v| self.active.contains(v)) else { return };
-        let sum = match self.adj.get(&var).copied() {
-            None => Adj::Value(value),
-            Some(Adj::Value(old)) if !var.ty.is_array() => Adj::Value(match old.ty().shape() {
-                None => self.b.add(old, value),
-                Some(shape) => merge::call(self.b, self.module, shape, old, value),
-            }),
-            Some(Adj::Value(old)) => {
-                let acc = self.accumulator(var, old);
-                self.b.accumulate(acc, Vec::new(), value);
-                Adj::Open(acc)
-            }
-            Some(Adj::Open(acc)) => {
-                self.b.accumulate(acc, Vec::new(), value);
-                Adj::Open(acc)
-            }
-        };
-        self.adj.insert(var, sum);
-    }
-
-    /// Makes the adjoint of an array something that elements can be added to.
-    fn open(&mut self, var: Var) -> Var {
-        let init = match self.adj.get(&var).copied() {
-            Some(Adj::Open(acc)) => return acc,
-            Some(Adj::Value(value)) => value,
-            None => self.zeros_like(var.into()),
-        };
-        let acc = self.accumulator(var, init);
-        self.adj.insert(var, Adj::Open(acc));
-        acc
-    }
-
-    /// A new accumulator for the adjoint of a variable.
-    fn accumulator(&mut self, var: Var, init: Atom) -> Var {
-        if let Some(shape) = init.ty().shape() {
-            merge::ensure(self.module, shape);
-        }
-        self.b.open(var.name.with("_adj"), init)
-    }
-
-    /// Zero as the adjoint of a value.
-    fn zeros_like(&mut self, value: Atom) -> Atom {
-        self.b.linear_zeros_like(self.module, value)
-    }
-
-    fn add_at(&mut self, array: Var, index: &[Atom], value: Atom) {
-        if self.active.contains(&array) {
-            let acc = self.open(array);
-            self.b.accumulate(acc, index.to_vec(), value);
-        }
-    }
-
-    /// The adjoint of a variable whose definition is reached: nothing can be added any more.
-    fn take(&mut self, var: Var) -> Option<Atom> {
-        match self.adj.remove(&var)? {
-            Adj::Value(value) => Some(value),
-            Adj::Open(acc) => Some(self.b.freeze(acc)),
-        }
-    }
-
-    fn take_or_zero(&mut self, var: Var) -> Atom {
-        match self.take(var) {
-            Some(value) => value,
-            None => self.zeros_like(var.into()),
-        }
-    }
-
-    /// Runs `work`, which writes a statement with nested blocks. What these read from outside gets accumulators before it; numbers
-    /// are read back after it.
-    fn around(&mut self, free: &[Var], work: impl FnOnce(&mut Self)) {
-        let mut sums = Vec::new();
-        for var in free.iter().copied() {
-            if !self.active.contains(&var) || var.ty.accumulator {
-                continue;
-            }
-            if var.ty.is_array() {
-                self.open(var);
-            } else if !matches!(self.adj.get(&var), Some(Adj::Open(_))) {
-                let before = self.adj.remove(&var);
-                let zero = self.zeros_like(var.into());
-                let acc = self.accumulator(var, zero);
-                self.adj.insert(var, Adj::Open(acc));
-                sums.push((var, acc, before));
-            }
-        }
-        work(self);
-        for (var, acc, before) in sums {
-            let total = self.b.freeze(acc);
-            match before {
-                Some(before) => self.adj.insert(var, before),
-                None => self.adj.remove(&var),
-            };
-            self.add(var.into(), total);
-        }
-    }
-
     /// The adjoint statements of one statement.
     fn backward_stmt(&mut self, stmt: Stmt, record: Record) {
         match (&stmt.op, &stmt.binds[..]) {
@@ -512,7 +414,7 @@ impl<'a> Sweep<'a> {
                 let mut fields = Vec::new();
                 for (bind, adj) in binds.iter().zip(adjs).filter(|(v, _)| v.ty.may_be_active()) {
                     fields.push(match adj {
-                        Some(adj) => adj,
+                        Some(adj) => seen(self.b, adj),
                         None => self.zeros_like((*bind).into()),
                     });
                 }
@@ -525,20 +427,24 @@ impl<'a> Sweep<'a> {
             (Op::If { .. }, _) => match record {
                 Record::Traced(traced) => self.backward_traced_if(stmt, traced),
                 Record::Branch(computed) => self.backward_arithmetic_if(stmt, computed),
-                Record::Plain | Record::Loop { .. } | Record::Extremes(_) | Record::Call { .. } => {
+                Record::Plain | Record::Loop { .. } | Record::Extremes(_) | Record::Chosen(_) | Record::Call { .. } => {
                     self.backward_if(stmt)
                 }
             },
             (Op::For(_) | Op::While(_), _) => match (record, &stmt.op) {
                 (Record::Traced(traced), _) => self.backward_traced_loop(stmt, traced),
                 (Record::Extremes(kept), Op::For(l)) => self.backward_extremes(&stmt, l, &kept),
+                (Record::Chosen(chosen), Op::For(l)) => self.backward_choice(&stmt, l, chosen),
                 (record, _) => self.backward_loop(stmt, record),
             },
             (Op::Call { function, args }, binds) => match record {
                 Record::Call { back, trace, key } => self.backward_traced_call(back, trace, &key, args, binds),
-                Record::Plain | Record::Loop { .. } | Record::Extremes(_) | Record::Branch(_) | Record::Traced(_) => {
-                    self.backward_call(*function, args, binds)
-                }
+                Record::Plain
+                | Record::Loop { .. }
+                | Record::Extremes(_)
+                | Record::Chosen(_)
+                | Record::Branch(_)
+                | Record::Traced(_) => self.backward_call(*function, args, binds),
             },
             (Op::Freeze { acc }, [y]) => {
                 if let Some(y_adj) = self.take(*y) {
@@ -564,26 +470,6 @@ impl<'a> Sweep<'a> {
 /// The state of a loop backwards in which that of the loop itself is undone. Whatever it is called, this is not the name of an adjoint.
 fn last_undone(state: Var) -> Var {
     Var::fresh(state.name.with("_undone"), state.ty)
-}
-
-/// The sum of all numbers of an array.
-fn sum_all(b: &mut Builder, array: Var) -> Atom {
-    fn nest(b: &mut Builder, array: Var, acc: Var, index: Vec<Atom>) {
-        if index.len() == array.ty.rank as usize {
-            let element = b.get(array.into(), index);
-            b.accumulate(acc, Vec::new(), element);
-            return;
-        }
-        let count = b.dim(array, index.len() as u8);
-        let i = Var::fresh("i", Type::INT);
-        b.push();
-        nest(b, array, acc, [index, vec![i.into()]].concat());
-        let body = b.pop(Vec::new());
-        b.for_loop(i, count, Vec::new(), body);
-    }
-    let acc = b.open("sum".into(), Builder::zero(array.ty.scalar));
-    nest(b, array, acc, Vec::new());
-    b.freeze(acc)
 }
 
 /// The variables that a nested block takes from outside, without those that its statement binds for it.

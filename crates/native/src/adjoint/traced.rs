@@ -192,7 +192,8 @@ impl Sweep<'_> {
                 let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
                 let mut body = sweep(self, l.body, &params);
                 last_to(&mut body.results, l.carried.len());
-                let count = control::count_iterations(&mut binds, &mut l.carried, &mut body, self.b);
+                let counter = Var::fresh("steps", Type::INT);
+                let count = control::count_iterations(&mut binds, &mut l.carried, &mut body, counter, self.b);
                 before = Some((iteration, count.into()));
                 Op::While(While { body, ..l })
             }

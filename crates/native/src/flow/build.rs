@@ -79,6 +79,11 @@ impl Builder {
         self.current().split_off(start)
     }
 
+    /// The statements of the innermost block from number `start` on.
+    pub fn since(&mut self, start: usize) -> &[Stmt] {
+        &self.current()[start..]
+    }
+
     /// How many statements the innermost block has.
     pub fn len(&mut self) -> usize {
         self.current().len()

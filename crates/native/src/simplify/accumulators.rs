@@ -167,7 +167,7 @@ fn one_addition<'a>(stmts: impl IntoIterator<Item = &'a Stmt>, acc: Var) -> bool
 
 /// Nothing, as what an accumulator adds up.
 fn nothing(acc: Var) -> Atom {
-    acc.ty.shape().map_or(Atom::Real(0.0), Atom::Nil)
+    acc.ty.shape().map_or(Atom::Real(-0.0), Atom::Nil)
 }
 
 /// `open x; += y; += z; freeze` is `x + y + z`. `total` is what was added up before these statements.

@@ -75,7 +75,7 @@ fn copied(outer: &For, made: &FxHashSet<Var>) -> Option<Factor> {
                 last = stmt.binds.first().copied();
             }
             // A sum of nothing else; a product, which is a sum, has no zeros that this would change.
-            Op::Open { init } if init.is_real(0.0) && read.is_none() => {}
+            Op::Open { init: Atom::Real(0.0) } if read.is_none() => {}
             Op::Add { index, value, .. } if index.is_empty() && value.var() == last => {
                 read = read.filter(|(matrix, _)| made.contains(matrix));
             }

@@ -433,7 +433,7 @@ impl Forward {
                 self.var(acc);
                 self.atoms(index);
                 self.atom(value);
-                if !value.is_real(0.0) {
+                if !value.is_real(0.0) && !value.is_real(-0.0) {
                     out.push(stmt);
                 }
             }
