@@ -3,7 +3,7 @@
 
 use super::calls::Parts;
 use super::heap::SplitConstants;
-use super::value::{Function as Known, Group, Recursive, Value};
+use super::value::{Env, Function as Known, Group, Recursive, Value};
 use super::{Lowered, Lowering};
 use crate::flow::walk::{callees, for_each_binder, free_vars, Renaming};
 use crate::flow::{self, Atom, Block, FunctionId, Name, Op, Var};
@@ -40,6 +40,8 @@ pub(super) struct Functions {
     pub(super) constants: FxHashMap<Global, Rc<[Global]>>,
     /// Definitions of functions that `prepare` has been through.
     pub(super) seen: FxHashSet<Global>,
+    /// The terms of functions that were given to others, by the addresses of these functions, which are kept.
+    given: FxHashMap<*const Known, (Rc<Known>, Rc<[Term]>)>,
 }
 
 /// Which recursive function. A local one is known by the address of its group, which its instances keep.
@@ -57,6 +59,16 @@ struct Instance {
 }
 
 impl Functions {
+    /// The terms that a known function consists of.
+    fn text(&mut self, function: &Rc<Known>) -> Rc<[Term]> {
+        let (_, terms) = self.given.entry(Rc::as_ptr(function)).or_insert_with(|| {
+            let mut terms = Vec::new();
+            add_terms(&Value::Function(function.clone()), &mut FxHashSet::default(), &mut terms);
+            (function.clone(), terms.into())
+        });
+        terms.clone()
+    }
+
     fn is_active(&self, id: FunctionId) -> bool {
         self.active.binary_search_by_key(&id.0, |(active, _)| active.0).is_ok()
     }
@@ -67,6 +79,43 @@ fn same_arg((a, b): (&Option<Rc<Known>>, &Option<Rc<Known>>)) -> bool {
         (Some(a), Some(b)) => Rc::ptr_eq(a, b),
         (None, None) => true,
         (Some(_) | None, _) => false,
+    }
+}
+
+/// Adds the terms of the functions that a value consists of, and of those that they capture.
+fn add_terms(value: &Value, seen: &mut FxHashSet<*const TermKind>, terms: &mut Vec<Term>) {
+    let mut add_captured = |term: &Term, env: &Env, terms: &mut Vec<Term>| {
+        if seen.insert(Arc::as_ptr(&term.kind)) {
+            terms.push(term.clone());
+            for captured in gradus_core::traverse::free_vars(term).iter().filter_map(|v| env.get(v)) {
+                with_stack(|| add_terms(&captured, seen, terms));
+            }
+        }
+    };
+    match value {
+        Value::Tuple(items) => items.iter().for_each(|item| add_terms(item, seen, terms)),
+        Value::Variant { fields, .. } => {
+            fields.iter().flatten().flatten().for_each(|field| add_terms(field, seen, terms));
+        }
+        Value::Function(function) => match &**function {
+            Known::Lambda { lambda, env } => add_captured(&lambda.body, env, terms),
+            Known::Recursive { recursive, args } => {
+                match recursive {
+                    Recursive::Global { term, .. } => add_captured(term, &Env::default(), terms),
+                    Recursive::Local { group, .. } => {
+                        group.members.iter().for_each(|(_, _, term)| add_captured(term, &group.outer, terms));
+                    }
+                }
+                args.iter().for_each(|arg| add_terms(arg, seen, terms));
+            }
+            Known::Derivative { args, .. } => args.iter().for_each(|arg| add_terms(arg, seen, terms)),
+        },
+        Value::Leaf(_)
+        | Value::Text(_)
+        | Value::Unit
+        | Value::Array(_)
+        | Value::Boxed { .. }
+        | Value::Closure { .. } => {}
     }
 }
 
@@ -107,7 +156,14 @@ impl Lowering<'_> {
             }
         }
         let constants = match &function {
-            Identity::Global(_) => self.split_constants(std::slice::from_ref(&parts.body), span)?,
+            Identity::Global(_) => {
+                // What it calls may be written here, as well as what it is given to call.
+                let mut terms = vec![parts.body.clone()];
+                for known in known_args.iter().flatten() {
+                    terms.extend(self.functions.text(known).iter().cloned());
+                }
+                self.split_constants(&terms, span)?
+            }
             Identity::Local(..) => Default::default(),
         };
         for (global, ty) in &constants.0 {

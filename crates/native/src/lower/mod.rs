@@ -173,7 +173,7 @@ impl<'a> Lowering<'a> {
             return self.refuse(Reason::Foreign(format!("the missing definition `{name}`")), span);
         };
         let Body::Term(term) = &def.body else {
-            return self.refuse(Reason::Foreign(format!("the data `{name}`")), span);
+            return self.refuse(Reason::Foreign(format!("the value `{name}` here")), span);
         };
         let made = (instance::instance(&def.scheme, term, types), def.scheme.instantiate(types));
         self.instances.insert(global.clone(), made.clone());
