@@ -1,9 +1,11 @@
-//! `agree [COUNT] [FIRST] [cranelift|c|all] [grids|steps]`: sends that many random programs (over matrices, if `grids` is said; simulations, if `steps` is
-//! said), from the given seed on, through the native compiler, simplified and not, and through the reference evaluator, and compares the functions and their
-//! derivatives. `agree source grids|steps SEED` prints such a program.
+//! `agree [COUNT] [FIRST] [cranelift|c|all] [grids|steps|holders]`: sends that many random programs (over matrices, if `grids` is said; simulations, if `steps`
+//! is said; such in which many things hold the same arrays, if `holders` is said), from the given seed on, through the native compiler, simplified and not, and
+//! through the reference evaluator, and compares the functions and their derivatives. `agree source grids|steps|holders SEED` prints such a program.
 
 #[path = "../tests/support/grids.rs"]
 mod grids;
+#[path = "../tests/support/holders.rs"]
+mod holders;
 #[path = "../tests/support/random.rs"]
 mod random;
 #[path = "../tests/support/steps.rs"]
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         let source = match (&word[..], &kind[..], seed.parse()) {
             ("source", "grids", Ok(seed)) => Some(grids::source(seed)),
             ("source", "steps", Ok(seed)) => Some(steps::source(seed)),
+            ("source", "holders", Ok(seed)) => Some(holders::source(seed)),
             _ => None,
         };
         if let Some(source) = source {
@@ -43,10 +46,11 @@ fn main() -> ExitCode {
         None => Some(|seed| gradus_generate::generate(seed, Options::default())),
         Some("grids") => Some(grids::generate),
         Some("steps") => Some(steps::generate),
+        Some("holders") => Some(holders::generate),
         Some(_) => None,
     };
     let (Some(count), Some(first), Some(ways), Some(generate)) = (number(0, 1000), number(1, 0), ways, generate) else {
-        eprintln!("usage: agree [COUNT] [FIRST] [cranelift|c|all] [grids|steps]");
+        eprintln!("usage: agree [COUNT] [FIRST] [cranelift|c|all] [grids|steps|holders]");
         return ExitCode::from(2);
     };
     let mut tally = Tally::default();

@@ -3,6 +3,8 @@
 
 #[path = "support/grids.rs"]
 mod grids;
+#[path = "support/holders.rs"]
+mod holders;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/steps.rs"]
@@ -38,4 +40,10 @@ fn random_programs_over_matrices_agree_with_the_reference() {
 fn random_simulations_agree_with_the_reference() {
     agree(20, steps::generate, |way| way.backend == Backend::Cranelift);
     agree(1, steps::generate, |way| way.backend == Backend::C && way.simplified);
+}
+
+#[test]
+fn random_programs_that_share_arrays_agree_with_the_reference() {
+    agree(20, holders::generate, |way| way.backend == Backend::Cranelift);
+    agree(1, holders::generate, |way| way.backend == Backend::C && way.simplified);
 }

@@ -193,12 +193,15 @@ impl Sweep<'_> {
             s.b.push();
             let mut renaming = Renaming { map: [(l.index, chosen.last.into())].into_iter().collect() };
             // The state at the start decides what is done, and nothing else depends on it.
-            for ((state, _), before) in l.carried.iter().zip(&chosen.before) {
-                let start = Var::fresh(state.name, state.ty);
-                s.b.bind(vec![start], Op::Stop { value: *before });
-                renaming.map.insert(*state, start.into());
+            let starts: Vec<Var> = l.carried.iter().map(|(state, _)| state.refresh()).collect();
+            for ((state, start), before) in own.iter().zip(&starts).zip(&chosen.before) {
+                s.b.bind(vec![*start], Op::Stop { value: *before });
+                renaming.map.insert(*state, (*start).into());
             }
             s.replay(&l.body, renaming, &adjs);
+            starts.iter().for_each(|start| {
+                s.take(*start);
+            });
             let then = s.b.pop(Vec::new());
             s.b.push();
             for ((_, init), adj) in l.carried.iter().zip(&adjs) {

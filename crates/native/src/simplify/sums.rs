@@ -297,8 +297,9 @@ fn sums_apart(block: &mut Block, known: &mut Inside) {
                 });
                 for (place, sum) in take_fixed(&mut l.body, &inside) {
                     let span = stmt.span;
-                    before.push(Stmt { binds: vec![sum], op: Op::Open { init: Atom::Real(0.0) }, span });
-                    let total = Var::fresh(place.acc.name, Type::REAL);
+                    let init = sum.ty.shape().map_or(Atom::Real(0.0), Atom::Nil);
+                    before.push(Stmt { binds: vec![sum], op: Op::Open { init }, span });
+                    let total = Var::fresh(place.acc.name, sum.ty.frozen());
                     after.push(Stmt { binds: vec![total], op: Op::Freeze { acc: sum }, span });
                     let is_there = known.is_inside(place.acc, &place.index);
                     let mut counts = if is_there { Vec::new() } else { place.counts };
@@ -346,7 +347,7 @@ fn take_fixed(body: &mut Block, inside: &FxHashSet<Var>) -> Vec<(Place, Var)> {
         if full && is_fixed(&(*acc).into()) && index.iter().chain(&counts).all(is_fixed) {
             let place = Place { acc: *acc, index: std::mem::take(index), counts };
             let sum = *found.entry(place.clone()).or_insert_with(|| {
-                order.push((place, Var::fresh(acc.name, Type::REAL.accumulator())));
+                order.push((place, Var::fresh(acc.name, acc.ty.at(acc.ty.rank as usize))));
                 order.len() - 1
             });
             *acc = order[sum].1;
