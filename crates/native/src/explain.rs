@@ -408,6 +408,11 @@ pub fn loops_text(loops: &[Loop]) -> String {
             many(n, "one loop runs", "loops run"),
             many(m, "one", "loops")
         ),
+        (n, m, 0) => format!(
+            "{} there; on the way back {} again",
+            many(n, "one loop", "loops"),
+            many(m, "one loop runs", "loops run")
+        ),
         (n, m, k) => format!(
             "{} there; on the way back {} again, {} back",
             many(n, "one loop", "loops"),

@@ -15,7 +15,7 @@ const LONG_OF_MANY: usize = 160;
 const VERY_FEW: usize = 8;
 /// And this many if there are loops in it that come to run a known number of times: about half as often as it does, and less inside each other.
 const LONG_OF_KNOWN: usize = 500;
-/// Nor may it become more than this many loops: they would cost the C compiler much, and gain nothing. Those count not that come to run a
+/// Nor may it become more than this many loops: they would cost the C compiler much, and gain nothing. Those do not count that come to run a
 /// known number of times.
 const LOOPS: usize = 4;
 
