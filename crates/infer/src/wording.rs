@@ -197,7 +197,7 @@ impl TypeError {
             TypeError::RecursiveValue { name, span } => {
                 Diagnostic::error("E0208", format!("`{name}` is defined by `let rec`, but is not a function"))
                     .label(*span, "this would need its own value before it has one")
-                    .help(format!("write it as a function, `let rec {name} x = ...`, or drop `rec`"))
+                    .help(format!("write it as a function, `let rec {name} n = ...`, or drop `rec`"))
             }
             TypeError::RecursivePattern { span } => {
                 Diagnostic::error("E0208", "`let rec` defines functions, by their names")
@@ -370,7 +370,18 @@ fn foreign(namespace: Namespace, module: Option<&str>, name: &str) -> Option<&'s
         }
         (Namespace::Value, "ref") => "there are no mutable values: name the new value with another `let`",
         (Namespace::Value, "zeros") => "an array of zeros is made by `replicate n 0.0`",
-        (Namespace::Value, "print" | "println" | "printf") => "a program prints a value by `show e`",
+        (
+            Namespace::Value,
+            "print" | "println" | "printf" | "print_endline" | "print_string" | "print_float" | "putStrLn",
+        ) => "a program prints a value by `show e`",
+        (Namespace::Value, "show") => "`show e` stands by itself at the top level of a file, and so does `check e`",
+        (Namespace::Value, "assert") => "a file says what must hold by `check e`, at its top level",
+        (Namespace::Value, "raise" | "failwith" | "invalid_arg" | "throw") => {
+            "there are no exceptions: where there may be no value, give an `option`, `Some x` or `None`"
+        }
+        (Namespace::Value, "np" | "numpy" | "jnp" | "torch" | "math") => {
+            "functions of numbers and arrays have no module in front: `sum a`, `exp x`, `matmul a b`"
+        }
         (Namespace::Value, "fold_left" | "foldl") => "arrays are folded from the left by `fold`, lists by `List.fold`",
         (Namespace::Value, "init" | "tabulate") => "an array is made from its indices by `build n f`",
         (Namespace::Value, "make" | "full") => "an array of equal elements is made by `replicate n x`",

@@ -322,7 +322,7 @@ fn recursion() {
         "let rec xs = 1 :: xs",
         &["E0208 `xs` is defined by `let rec`, but is not a function
   `1 :: xs`: this would need its own value before it has one
-  help: write it as a function, `let rec xs x = ...`, or drop `rec`"],
+  help: write it as a function, `let rec xs n = ...`, or drop `rec`"],
     );
     check_error(
         "let g x = let rec h : 'a. 'a -> int = fun y -> 0 in h x",

@@ -35,8 +35,10 @@ pub enum SyntaxError {
         span: Span,
         escape: String,
     },
+    /// `part` tells whether it stands behind something like the number of a part: `pair.0`.
     BadNumber {
         span: Span,
+        part: bool,
     },
     CharacterLiteral {
         span: Span,
@@ -170,7 +172,7 @@ impl SyntaxError {
             | LineComment { span }
             | UnclosedString { span }
             | BadEscape { span, .. }
-            | BadNumber { span }
+            | BadNumber { span, .. }
             | CharacterLiteral { span }
             | Unexpected { span, .. }
             | Foreign { span, .. }
@@ -222,6 +224,7 @@ impl SyntaxError {
                     None => diagnostic,
                 };
                 match found {
+                    found if is_and(found) => diagnostic.help(CONDITIONS),
                     Found::Token(word) if wants_name(expected) && is_reserved(word) => {
                         diagnostic.note(format!("`{word}` is a word of the language and cannot be a name"))
                     }
@@ -244,7 +247,10 @@ impl SyntaxError {
                     .label(*span, "")
                     .help("the escapes are `\\n`, `\\t`, `\\r`, `\\\"`, `\\\\` and `\\u{1F600}`")
             }
-            BadNumber { span } => Diagnostic::error("E0007", "this is not a number")
+            BadNumber { span, part: true } => Diagnostic::error("E0007", "parts have no numbers")
+                .label(*span, "")
+                .help("parts of a tuple get names, `let (a, b) = t`, or `fst t` and `snd t`; an element of an array is `a.(0)`"),
+            BadNumber { span, part: false } => Diagnostic::error("E0007", "this is not a number")
                 .label(*span, "")
                 .help("write `2`, `0.5`, `1e-6` or `0xff`; a product is written with `*`"),
             CharacterLiteral { span } => Diagnostic::error("E0008", "strings are written in double quotes")
@@ -252,9 +258,13 @@ impl SyntaxError {
                 .help("write `\"...\"`; there are no character literals, and a type variable such as `'a` has one quote"),
             Foreign { span, token, text } => foreign(*span, *token, text),
             UnclosedBracket { opening, bracket, closer, found, span } => {
-                Diagnostic::error("E0010", format!("this `{bracket}` is never closed"))
+                let diagnostic = Diagnostic::error("E0010", format!("this `{bracket}` is never closed"))
                     .label(*opening, format!("`{bracket}` opened here"))
-                    .label(*span, format!("expected `{closer}` here, found {}", words(found)))
+                    .label(*span, format!("expected `{closer}` here, found {}", words(found)));
+                match is_and(found) {
+                    true => diagnostic.help(CONDITIONS),
+                    false => diagnostic,
+                }
             }
             WrongBracket { opening, bracket, closer, span, text } => {
                 Diagnostic::error("E0011", format!("`{bracket}` is closed by `{text}`"))
@@ -347,6 +357,13 @@ impl SyntaxError {
     }
 }
 
+const CONDITIONS: &str = "both of two conditions is `a && b`, one of them `a || b`";
+
+/// Whether somebody wrote the word that elsewhere joins conditions.
+fn is_and(found: &Found) -> bool {
+    matches!(found, Found::Token(word) if word == "and")
+}
+
 fn wants_name(expected: &str) -> bool {
     expected == "a pattern" || expected.starts_with("the name")
 }
@@ -379,6 +396,7 @@ fn unknown_character(span: Span, character: char) -> Diagnostic {
         'λ' => "fun",
         '“' | '”' | '„' | '«' | '»' => "\"",
         '‘' | '’' => "'",
+        '$' => return diagnostic.help("a function is applied without a sign, `f x`, or behind its argument, `x |> f`"),
         _ if character.is_alphanumeric() => {
             return diagnostic.help("names are made of the letters a to z and A to Z, digits, `_` and `'`");
         }

@@ -70,7 +70,12 @@ pub fn lex(file: FileId, text: &str) -> Lexed {
             Ok(Token::LineComment) => lexed.errors.push(SyntaxError::LineComment { span }),
             Ok(token) => {
                 match token {
-                    Token::BadNumber => lexed.errors.push(SyntaxError::BadNumber { span }),
+                    Token::BadNumber => {
+                        let before = lexer.source()[..range.start].chars().next_back();
+                        let is_behind = before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | '\'' | ')'));
+                        let part = is_behind && lexer.slice().starts_with('.');
+                        lexed.errors.push(SyntaxError::BadNumber { span, part });
+                    }
                     Token::UnclosedString => lexed.errors.push(SyntaxError::UnclosedString { span }),
                     Token::Character => lexed.errors.push(SyntaxError::CharacterLiteral { span }),
                     _ => {}

@@ -198,6 +198,15 @@ pub fn mismatch_words(m: &Mismatch) -> Diagnostic {
             .help("a gradient is that of one number; of a function that gives more, take `vjp`, `jvp` or `jacobian`");
     }
     let tuple = |ty: &str| ty.contains(" * ") && !ty.contains("->");
+    if matches!(&m.why, Why::Argument { function: Some(f), .. } if &**f == "diff") && tuple(&m.actual) {
+        return said.help("`diff` is for functions of one number; of several, take `grad`");
+    }
+    if matches!(m.why, Why::Branch { .. }) && tuple(&m.actual) && !tuple(&m.expected) {
+        return said.help("`else` takes all of a tuple: put the `if` in parentheses, `((if c then a else b), d)`");
+    }
+    if matches!(m.why, Why::OtherOperand { op: "<" | "<=" | ">" | ">=", .. }) && m.expected == "bool" {
+        return said.help("two comparisons are joined by `&&`: `a < b && b < c`");
+    }
     if matches!(m.why, Why::Argument { .. }) && m.parts.is_none() {
         if tuple(&m.expected) && !tuple(&m.actual) {
             return said.help("the argument is a tuple, in parentheses: `f (a, b)`");

@@ -1,9 +1,11 @@
 //! Random programs over vectors and matrices, as text: arrays that loops change place by place, rows that outlive their matrix, places that step over
 //! others, recurrences for each element, and products. Lengths reach beyond a vector register, which those of the generator of core terms do not.
 
-use crate::support;
-use gradus_generate::{Data, Features, Generated, Point, Rng};
-use std::path::Path;
+use crate::random::from_text;
+use gradus_generate::{Data, Generated, Rng};
+
+/// So that the kinds of programs do not have their seeds in common.
+const SALT: u64 = 0x6772_6964;
 
 /// What an expression is. Lengths are `n` and `m`, which every program defines.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,17 +49,12 @@ struct Writer {
 /// The text of the program of a seed.
 #[allow(dead_code, reason = "tests print no programs")]
 pub fn source(seed: u64) -> String {
-    text(&mut Rng::new(seed ^ 0x6772_6964))
+    text(&mut Rng::new(seed ^ SALT))
 }
 
 /// The program of a seed, with points at which to try it.
 pub fn generate(seed: u64) -> Generated {
-    let mut rng = Rng::new(seed ^ 0x6772_6964);
-    let text = text(&mut rng);
-    let program = support::program("grids.gr", &text, Path::new("."));
-    let (input, output) = support::parts(&program.defs[Generated::FUNCTION].scheme.ty);
-    let points = (0..2).map(|_| Point { ty: input.clone(), data: point(&mut rng) }).collect();
-    Generated { seed, features: Features::none(), program, input, output, points }
+    from_text("grids.gr", seed, Rng::new(seed ^ SALT), text, point)
 }
 
 fn point(rng: &mut Rng) -> Data {

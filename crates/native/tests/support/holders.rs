@@ -1,9 +1,11 @@
 //! Random programs, as text, in which many things hold the same arrays: lists, trees, records, options, functions and the states of loops hold rows of
 //! matrices, and vectors that are changed elsewhere. Whoever lets go of an array too early, or changes one that others hold, gives wrong numbers.
 
-use crate::support;
-use gradus_generate::{Data, Features, Generated, Point, Rng};
-use std::path::Path;
+use crate::random::from_text;
+use gradus_generate::{Data, Generated, Rng};
+
+/// So that the kinds of programs do not have their seeds in common.
+const SALT: u64 = 0x686f_6c64;
 
 /// What a variable is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,17 +87,12 @@ struct Writer {
 /// The text of the program of a seed.
 #[allow(dead_code, reason = "tests print no programs")]
 pub fn source(seed: u64) -> String {
-    text(&mut Rng::new(seed ^ 0x686f_6c64))
+    text(&mut Rng::new(seed ^ SALT))
 }
 
 /// The program of a seed, with points at which to try it.
 pub fn generate(seed: u64) -> Generated {
-    let mut rng = Rng::new(seed ^ 0x686f_6c64);
-    let text = text(&mut rng);
-    let program = support::program("holders.gr", &text, Path::new("."));
-    let (input, output) = support::parts(&program.defs[Generated::FUNCTION].scheme.ty);
-    let points = (0..2).map(|_| Point { ty: input.clone(), data: point(&mut rng) }).collect();
-    Generated { seed, features: Features::none(), program, input, output, points }
+    from_text("holders.gr", seed, Rng::new(seed ^ SALT), text, point)
 }
 
 fn point(rng: &mut Rng) -> Data {

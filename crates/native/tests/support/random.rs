@@ -2,10 +2,11 @@
 
 #![allow(dead_code)] // Those who use it use parts of it.
 
+use crate::support;
 use gradus_core::build::At;
 use gradus_core::{Body, Def, DeriveOp, Global, Program, Rules, Scheme, Term, TermKind, Type, Var};
 use gradus_derive::{Linker, Settings};
-use gradus_generate::{Generated, Point};
+use gradus_generate::{Features, Generated, Point, Rng};
 use gradus_native::flow::{check, FunctionId, Module};
 use gradus_native::simplify::Room;
 use gradus_native::{Backend, Care, Data, Entry, Executable, Layout};
@@ -13,6 +14,7 @@ use gradus_reference::{Data as Known, Machine};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -33,6 +35,20 @@ impl Way {
         Way { backend: Backend::C, simplified: true, quick: false },
         Way { backend: Backend::C, simplified: false, quick: false },
     ];
+}
+
+/// The program of a text in `f`, with two points at which to try it.
+pub fn from_text(
+    file: &str,
+    seed: u64,
+    mut rng: Rng,
+    text: fn(&mut Rng) -> String,
+    point: fn(&mut Rng) -> gradus_generate::Data,
+) -> Generated {
+    let program = support::program(file, &text(&mut rng), Path::new("."));
+    let (input, output) = support::parts(&program.defs[Generated::FUNCTION].scheme.ty);
+    let points = (0..2).map(|_| Point { ty: input.clone(), data: point(&mut rng) }).collect();
+    Generated { seed, features: Features::none(), program, input, output, points }
 }
 
 /// What came out.

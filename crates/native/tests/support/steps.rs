@@ -1,9 +1,11 @@
 //! Random simulations, as text: a loop whose state is a vector, and whose steps are lines of what users write of the library, each with what the lines
 //! before it gave. Sums of functions, what is scattered and what is found to be the largest stand in one step, as they do in no program of nested terms.
 
-use crate::support;
-use gradus_generate::{Data, Features, Generated, Point, Rng};
-use std::path::Path;
+use crate::random::from_text;
+use gradus_generate::{Data, Generated, Rng};
+
+/// So that the kinds of programs do not have their seeds in common.
+const SALT: u64 = 0x7374_6570;
 
 /// Functions of a number that stay moderate.
 const FUNCTIONS: [&str; 11] = [
@@ -30,17 +32,12 @@ struct Writer {
 /// The text of the program of a seed.
 #[allow(dead_code, reason = "tests print no programs")]
 pub fn source(seed: u64) -> String {
-    text(&mut Rng::new(seed ^ 0x7374_6570))
+    text(&mut Rng::new(seed ^ SALT))
 }
 
 /// The program of a seed, with points at which to try it.
 pub fn generate(seed: u64) -> Generated {
-    let mut rng = Rng::new(seed ^ 0x7374_6570);
-    let text = text(&mut rng);
-    let program = support::program("steps.gr", &text, Path::new("."));
-    let (input, output) = support::parts(&program.defs[Generated::FUNCTION].scheme.ty);
-    let points = (0..2).map(|_| Point { ty: input.clone(), data: point(&mut rng) }).collect();
-    Generated { seed, features: Features::none(), program, input, output, points }
+    from_text("steps.gr", seed, Rng::new(seed ^ SALT), text, point)
 }
 
 fn point(rng: &mut Rng) -> Data {

@@ -30,7 +30,7 @@ impl<'t> Parser<'t> {
         match u128::from_str_radix(&digits[2..], radix) {
             Ok(value) => value.to_string().into(),
             Err(_) => {
-                self.report(SyntaxError::BadNumber { span: self.here() });
+                self.report(SyntaxError::BadNumber { span: self.here(), part: false });
                 "0".into()
             }
         }

@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
                 let span = p.here();
                 let value = p.int_text().parse().ok();
                 if value.is_none() {
-                    p.report(SyntaxError::BadNumber { span });
+                    p.report(SyntaxError::BadNumber { span, part: false });
                 }
                 p.bump();
                 value.map_or(SizeExpr::Unknown, |value| SizeExpr::Literal(value, span))
