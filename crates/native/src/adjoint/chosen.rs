@@ -30,7 +30,7 @@ struct Follow<'a> {
     passed: FxHashSet<Var>,
     /// How many decisions there were.
     decisions: usize,
-    /// What is replaced by: `false` if anything depends on the state.
+    /// What depends on the state, and so cannot replace it.
     depends_on: &'a FxHashSet<Var>,
 }
 
