@@ -4,6 +4,7 @@
 
 use super::extremes::is_pure;
 use super::*;
+use gradus_core::traverse::with_stack;
 
 /// More decisions than this are no choice that people write.
 const MANY: usize = 64;
@@ -80,7 +81,7 @@ impl Tell<'_> {
     fn block(&mut self, block: &mut Block) {
         let mut out = Vec::with_capacity(block.stmts.len() + 1);
         for mut stmt in std::mem::take(&mut block.stmts) {
-            stmt.op.blocks_mut().for_each(|inner| self.block(inner));
+            stmt.op.blocks_mut().for_each(|inner| with_stack(|| self.block(inner)));
             let passed: Vec<usize> =
                 (0..stmt.binds.len()).filter(|at| self.passed.contains(&stmt.binds[*at])).collect();
             let mut select = None;
