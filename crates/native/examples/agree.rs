@@ -18,6 +18,10 @@ use gradus_native::Backend;
 use random::{compare, Tally, Way};
 use std::process::ExitCode;
 
+/// As in the command line.
+#[global_allocator]
+static MEMORY: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Programs that are compiled together.
 const TOGETHER: u64 = 100;
 

@@ -5,6 +5,8 @@ use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::TargetIsa;
 use cranelift_codegen::Context;
 use cranelift_module::{FuncId, ModuleReloc};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
@@ -36,32 +38,58 @@ pub(super) struct Waiting {
 
 #[derive(Default)]
 struct Functions {
-    waiting: Vec<Written>,
+    waiting: BinaryHeap<BySize>,
     no_more: bool,
 }
 
+/// The longest function comes first, so that no thread is left alone with it at the end.
+struct BySize {
+    size: usize,
+    function: Written,
+}
+
+impl Ord for BySize {
+    fn cmp(&self, other: &BySize) -> Ordering {
+        self.size.cmp(&other.size)
+    }
+}
+impl PartialOrd for BySize {
+    fn partial_cmp(&self, other: &BySize) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for BySize {
+    fn eq(&self, other: &BySize) -> bool {
+        self.size == other.size
+    }
+}
+impl Eq for BySize {}
+
 impl Waiting {
     pub(super) fn add(&self, function: Written) {
-        self.functions().waiting.push(function);
+        let size = function.function.dfg.num_insts();
+        self.functions().waiting.push(BySize { size, function });
         self.changed.notify_one();
     }
 
     /// Those that wait, when all have been written and nobody compiles them.
     pub(super) fn take_all(&self) -> Vec<Written> {
-        std::mem::take(&mut self.functions().waiting)
+        let waiting = std::mem::take(&mut self.functions().waiting);
+        let mut all: Vec<Written> = waiting.into_iter().map(|next| next.function).collect();
+        all.sort_by_key(|function| function.id.as_u32());
+        all
     }
 
     fn functions(&self) -> MutexGuard<'_, Functions> {
         self.functions.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// The longest, so that no thread is left alone with it at the end; nothing if there will be no more.
+    /// The next to be compiled; nothing if there will be no more.
     fn next(&self) -> Option<Written> {
         let mut functions = self.functions();
         loop {
-            let sizes = functions.waiting.iter().map(|f| f.function.dfg.num_insts()).enumerate();
-            if let Some((longest, _)) = sizes.max_by_key(|(_, size)| *size) {
-                return Some(functions.waiting.swap_remove(longest));
+            if let Some(next) = functions.waiting.pop() {
+                return Some(next.function);
             }
             if functions.no_more {
                 return None;

@@ -38,6 +38,7 @@ pub(super) struct Heap {
     pub(super) on_boxes: FxHashMap<(super::structural::OnBoxes, ShapeId, Span), FunctionId>,
     /// The functions with derivative rules of their own.
     pub(super) ruled: FxHashMap<Global, FunctionId>,
+    pub(super) made: Option<super::rules::Made>,
     /// The declared types whose shapes are being made.
     nested: Vec<TypeName>,
 }

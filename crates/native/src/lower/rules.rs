@@ -19,6 +19,13 @@ struct Ruled {
     forward: Option<Term>,
 }
 
+/// A call that need not be made: in the rule of a function, which is given what the function took and gave.
+pub(super) struct Made {
+    function: FunctionId,
+    took: Vec<Atom>,
+    gave: Vec<Var>,
+}
+
 impl Ruled {
     /// `a1 * .. * an`, or `a1` alone.
     fn inputs(&self) -> Type {
@@ -107,8 +114,16 @@ impl<'a> Lowering<'a> {
             }
         };
         self.b.span = span;
-        let results: Vec<Var> = self.module.function(id).results.iter().map(|ty| Var::fresh("r", *ty)).collect();
-        self.b.bind(results.clone(), Op::Call { function: id, args: leaves });
+        let made = self.heap.made.as_ref().filter(|made| made.function == id && made.took == leaves);
+        let results: Vec<Var> = match made {
+            Some(made) => made.gave.clone(),
+            None => {
+                let results = self.module.function(id).results.iter().map(|ty| Var::fresh("r", *ty));
+                let results: Vec<Var> = results.collect();
+                self.b.bind(results.clone(), Op::Call { function: id, args: leaves });
+                results
+            }
+        };
         self.unflatten(&ruled.result, &mut results.into_iter().map(Atom::Var), span)
     }
 
@@ -137,12 +152,12 @@ impl<'a> Lowering<'a> {
         let forward = self.declare(&format!("{name}_forward"), [both, in_adjs].concat(), out_adjs);
         self.module.functions[id.0].rule = Some(Rule { reverse: Some(reverse), forward: Some(forward) });
         self.heap.ruled.insert(global.clone(), id);
-        self.write(id, constants, ruled, span, &mut |s, args, _| {
+        self.write(id, None, constants, ruled, span, &mut |s, args, _| {
             let function = s.eval(&ruled.body, &Env::default())?;
             let value = s.apply_all(function, args, span)?;
             s.flatten(&value, &ruled.result, span)
         })?;
-        self.write(reverse, constants, ruled, span, &mut |s, args, rest| {
+        self.write(reverse, Some(id), constants, ruled, span, &mut |s, args, rest| {
             let dy = s.beside(rest, &ruled.result, span)?;
             let inputs = s.pull(ruled, &args, dy, span)?;
             let mut adjs = Vec::new();
@@ -163,7 +178,7 @@ impl<'a> Lowering<'a> {
             }
             Ok(adjs)
         })?;
-        self.write(forward, constants, ruled, span, &mut |s, args, rest| {
+        self.write(forward, Some(id), constants, ruled, span, &mut |s, args, rest| {
             let results = s.leaves(&ruled.result, span)?.len();
             let y = s.unflatten(&ruled.result, &mut rest[..results].iter().copied(), span)?;
             let mut tans = rest[results..].iter().copied();
@@ -200,16 +215,23 @@ impl<'a> Lowering<'a> {
         FunctionId(self.module.functions.len() - 1)
     }
 
-    /// Writes the body of a function that takes the arguments, the definitions that are used, and `rest`.
+    /// Writes the body of a function that takes the arguments, the definitions that are used, and `rest`. In a rule, this begins with what
+    /// the function `of` gave.
     fn write(
         &mut self,
         id: FunctionId,
+        of: Option<FunctionId>,
         constants: &[(Global, Type)],
         ruled: &Ruled,
         span: Span,
         body: &mut Writing<'a, '_>,
     ) -> Lowered<()> {
         let params = self.module.function(id).params.clone();
+        let made = of.map(|function| {
+            let (took, rest) = params.split_at(self.module.function(function).params.len());
+            let took = took.iter().copied().map(Atom::Var).collect();
+            Made { function, took, gave: rest[..self.module.function(function).results.len()].to_vec() }
+        });
         let mut atoms = params.into_iter().map(Atom::Var);
         let args = ruled.params.iter().map(|ty| self.unflatten(ty, &mut atoms, span)).collect::<Lowered<Vec<_>>>()?;
         for (global, ty) in constants {
@@ -220,10 +242,13 @@ impl<'a> Lowering<'a> {
         let inner = self.b.another();
         let outer = std::mem::replace(&mut self.b, inner);
         let applying = std::mem::take(&mut self.applying);
+        // Without arguments it could be the call of another function, which does not see this one's.
+        let made = std::mem::replace(&mut self.heap.made, made.filter(|made| !made.took.is_empty()));
         let results = body(self, args, &rest);
+        self.heap.made = made;
         self.applying = applying;
-        let mut made = std::mem::replace(&mut self.b, outer);
-        self.module.functions[id.0].body = made.pop(results?);
+        let mut written = std::mem::replace(&mut self.b, outer);
+        self.module.functions[id.0].body = written.pop(results?);
         Ok(())
     }
 

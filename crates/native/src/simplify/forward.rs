@@ -236,6 +236,14 @@ impl Forward {
         }
     }
 
+    /// Whether a comparison that was made where less was known is true here.
+    fn follows(&self, cond: Atom) -> bool {
+        match cond.var().and_then(|v| self.made.get(&v)) {
+            Some(Made::Scalar(prim, args)) => self.in_range(*prim, args) == Some(Atom::Bool(true)),
+            _ => false,
+        }
+    }
+
     /// Whether a boolean is known to be false.
     pub(super) fn fails(&self, atom: Atom) -> bool {
         match atom {
@@ -375,7 +383,7 @@ impl Forward {
             }
             Op::Check { cond, .. } => {
                 self.atom(cond);
-                if self.holds(*cond) {
+                if self.holds(*cond) || self.follows(*cond) {
                     return;
                 }
                 let fact = cond.var();
