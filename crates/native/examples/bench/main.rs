@@ -12,13 +12,13 @@ use gradus_native::cores::{Plan, LEAST_WORK};
 use gradus_native::{compile, Argument, Backend, Call, Care, Leaf, Limits, Native, Options};
 use gradus_runtime::slot::Slot;
 use problems::Problem;
+use std::path::Path;
 use std::process::Command;
 use std::rc::Rc;
 use support::{entry, file, root};
 
-/// A function written by hand: the inputs as a compiled function gets them; the value; the derivative's numbers one after
-/// another, unless the pointer is null.
-type Hand = unsafe extern "C" fn(*const Slot, *mut f64) -> f64;
+/// A function written by hand: the inputs as a compiled function gets them, and where the numbers of its results go.
+type Hand = unsafe extern "C" fn(*const Slot, *mut f64);
 
 /// CPU time of this thread, in nanoseconds.
 fn now() -> f64 {
@@ -71,25 +71,39 @@ fn time_entry(native: &Native, at: usize, leaves: &[Leaf]) -> f64 {
     })
 }
 
+/// Relative to the largest number; what is not a number is off by more than anything.
 fn close(found: &[f64], expected: &[f64], what: &str) {
-    let scale = expected.iter().fold(1.0_f64, |m, x| m.max(x.abs()));
-    let off = found.iter().zip(expected).fold(0.0_f64, |m, (x, y)| m.max((x - y).abs()));
+    let scale = expected.iter().fold(0.0_f64, |m, x| m.max(x.abs()));
+    let differences = found.iter().zip(expected).map(|(x, y)| (x - y).abs());
+    let off = differences.max_by(f64::total_cmp).unwrap_or(0.0);
     assert!(found.len() == expected.len() && off <= 1e-9 * scale, "{what}: results differ by {off} of {scale}");
 }
 
-/// The real numbers of results, one after another.
-fn reals(leaves: &[Leaf]) -> Vec<f64> {
-    let of = |leaf: &Leaf| match leaf {
-        Leaf::Reals { data, .. } => data.clone(),
+/// The numbers of a result.
+fn numbers(leaf: &Leaf) -> Vec<f64> {
+    match leaf {
         Leaf::Real(x) => vec![*x],
-        _ => Vec::new(),
-    };
-    leaves.iter().flat_map(of).collect()
+        Leaf::Int(n) => vec![*n as f64],
+        Leaf::Reals { data, .. } => data.clone(),
+        Leaf::Ints { data, .. } => data.iter().map(|n| *n as f64).collect(),
+        Leaf::Bool(_) | Leaf::Bools { .. } | Leaf::Boxes(_) => panic!("results are numbers"),
+    }
+}
+
+/// Compares each result on its own, since their sizes differ.
+fn agree(mut found: &[f64], expected: &[Leaf], what: &str) {
+    for leaf in expected {
+        let expected = numbers(leaf);
+        let (these, others) = found.split_at(expected.len());
+        close(these, &expected, what);
+        found = others;
+    }
+    assert!(found.is_empty(), "{what}: too many results");
 }
 
 /// `bench flow FILE FUNCTION` and `bench c FILE FUNCTION`: what the function becomes.
 fn show(path: &str, name: &str, as_c: bool) {
-    let program = file(std::path::Path::new(path));
+    let program = file(Path::new(path));
     match gradus_native::lower(&program, &[entry(&program, name)]) {
         Ok((module, ids, _)) if as_c => {
             let plan = Plan::new(&module, LEAST_WORK);
@@ -109,19 +123,8 @@ fn main() {
         }
         _ => {}
     }
-    let options = gradus_native::c::Options::default();
     let library = std::env::temp_dir().join(format!("gradus-bench-{}.so", std::process::id()));
-    let status = Command::new(&options.compiler)
-        .args(&options.flags)
-        .arg("-I")
-        .arg(root().join("crates/runtime/src"))
-        .arg(root().join("bench/native/hand.c"))
-        .arg("-o")
-        .arg(&library)
-        .arg("-lm")
-        .status()
-        .expect("a C compiler");
-    assert!(status.success());
+    build_hand(&library);
     let hand = unsafe { libloading::Library::new(&library).expect("loads") };
     println!(
         "| microseconds | hand f | C f | Cranelift f | hand grad | C grad | Cranelift grad | f | grad | grad / f |"
@@ -134,6 +137,24 @@ fn main() {
         rosenbrock();
     }
     let _ = std::fs::remove_file(&library);
+}
+
+/// Compiles what is written by hand as compiled programs are.
+fn build_hand(library: &Path) {
+    let options = gradus_native::c::Options::default();
+    let folder = root().join("bench/native/hand");
+    let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
+    let status = Command::new(&options.compiler)
+        .args(&options.flags)
+        .arg("-I")
+        .arg(root().join("crates/runtime/src"))
+        .args(files.filter(|path| path.extension().is_some_and(|e| e == "c")))
+        .arg("-o")
+        .arg(library)
+        .arg("-lm")
+        .status()
+        .expect("a C compiler");
+    assert!(status.success());
 }
 
 fn cell(ns: f64) -> String {
@@ -150,41 +171,36 @@ fn measure(problem: &Problem, hand: &libloading::Library) {
     let entries = [entry(&program, problem.function), entry(&program, problem.derivative)];
     let native = |backend: Backend| compile(&program, &entries, &best(backend)).expect("compiles");
     let (c, cranelift) = (native(Backend::C), native(Backend::Cranelift));
-    let hand = unsafe { hand.get::<Hand>(format!("hand_{}", problem.name).as_bytes()).ok() };
+    let by_hand = [problem.function, problem.derivative]
+        .map(|function| unsafe { hand.get::<Hand>(format!("{}_{function}", problem.name).as_bytes()).ok() });
     for (label, leaves) in &problem.cases {
-        let value = c.call(0, leaves).expect("runs");
-        let derivative = reals(&c.call(1, leaves).expect("runs"));
-        close(&reals(&cranelift.call(1, leaves).expect("runs")), &derivative, label);
+        let results = [0, 1].map(|at| c.call(at, leaves).expect("runs"));
+        let found = cranelift.call(1, leaves).expect("runs").iter().flat_map(numbers).collect::<Vec<_>>();
+        agree(&found, &results[1], label);
         let times = |native: &Native| (time_entry(native, 0, leaves), time_entry(native, 1, leaves));
         let (ours, instant) = (times(&c), times(&cranelift));
-        let mut by_hand = (None, None);
-        if let Some(hand) = &hand {
-            let slots: Vec<Slot> = leaves.iter().map(Leaf::slot).collect();
-            let mut buffer = vec![0.0; derivative.len()];
-            let call = |to: *mut f64| unsafe { hand(slots.as_ptr(), to) };
-            let expected = call(buffer.as_mut_ptr());
-            close(&[reals(&value).last().copied().unwrap_or(0.0)], &[expected], label);
-            close(&derivative, &buffer, label);
-            let f = time(|| {
-                call(std::ptr::null_mut());
-            });
-            let gradient = time(|| {
-                call(buffer.as_mut_ptr());
-            });
-            by_hand = (Some(f), Some(gradient));
-        }
+        let slots: Vec<Slot> = leaves.iter().map(Leaf::slot).collect();
+        let by_hand = [0, 1].map(|at| {
+            let hand = by_hand[at].as_ref()?;
+            let mut found: Vec<f64> = results[at].iter().flat_map(numbers).map(|_| f64::NAN).collect();
+            let mut run = || unsafe { hand(slots.as_ptr(), found.as_mut_ptr()) };
+            run();
+            let least = time(run);
+            agree(&found, &results[at], label);
+            Some(least)
+        });
         let shown = |ns: Option<f64>| ns.map_or(String::new(), cell);
         let over = |ours: f64, hand: Option<f64>| hand.map_or(String::new(), |hand| format!("{:.2}", ours / hand));
         println!(
             "| {label} | {} | {} | {} | {} | {} | {} | {} | {} | {:.2} |",
-            shown(by_hand.0),
+            shown(by_hand[0]),
             cell(ours.0),
             cell(instant.0),
-            shown(by_hand.1),
+            shown(by_hand[1]),
             cell(ours.1),
             cell(instant.1),
-            over(ours.0, by_hand.0),
-            over(ours.1, by_hand.1),
+            over(ours.0, by_hand[0]),
+            over(ours.1, by_hand[1]),
             ours.1 / ours.0
         );
     }

@@ -125,7 +125,8 @@ fn ode() -> Problem {
         let x: Vec<f64> = Random(9).reals(n).iter().map(|v| v + 0.5).collect();
         (format!("ode n={n} s={s}"), vec![Leaf::reals(x), int(s)])
     };
-    let cases = [(1000, 10), (1000, 100), (10_000, 10), (100_000, 100)].into_iter().map(case).collect();
+    // A step reaches four components further, so only the first of these has a gradient that is not 0.
+    let cases = [(40, 10), (1000, 10), (1000, 100), (10_000, 10), (100_000, 100)].into_iter().map(case).collect();
     Problem { name: "ode", function: "primal", derivative: "gradient", cases }
 }
 
