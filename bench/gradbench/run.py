@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Runs Gradus and its peers on the twelve problems of GradBench, checks every result, and writes a table.
 
-    python3 bench/gradbench/run.py --tool c='gradus gradbench --backend c' --tool jax='python3 bench/gradbench/peers/jax_tool.py'
+    python3 bench/gradbench/run.py --peers --size ends --table table.md --chart chart.svg
+    python3 bench/gradbench/run.py --tool gradus='gradus gradbench --backend c' --tool jax='python3 bench/gradbench/peers/jax_tool.py'
 
-A tool is any command that speaks the tool side of the protocol. Every tool gets the same inputs. Its results must agree with the independent
-check of the problem (complex steps through numpy, closed forms) at 1e-9 and, where a tool works in other ways, at the suite's own 1e-4.
+With `--peers` the tools are those of `catalogue.py` that are installed; any other command that speaks the tool side of the protocol is one, too. Every
+tool gets the same inputs. Its results must agree with the independent check of the problem (complex steps through numpy, closed forms) at 1e-9 and,
+where a tool works in other ways, at the suite's own 1e-4.
 Times are the least CPU time of a run where the tool tells it, else the least time of a run.
 """
 
@@ -18,6 +20,8 @@ import time
 
 import numpy as np
 
+import catalogue
+import chart
 import problems
 
 SUITE = 1e-4  # what the suite accepts
@@ -36,10 +40,10 @@ class Tool:
         self.name, self.command, self.limit, self.process, self.id = name, command, limit, None, 0
 
     def start(self):
-        self.process = subprocess.Popen(shlex.split(self.command), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.id = 0
         if self.ask({"kind": "start"}) is None:
-            sys.exit(f"{self.name} does not start: {self.command}")
+            sys.exit(f"{self.name} does not start: {shlex.join(self.command)}")
 
     def stop(self):
         if self.process:
@@ -119,21 +123,40 @@ def run_case(tool, name, case, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tool", action="append", required=True, metavar="NAME=COMMAND")
+    parser.add_argument("--peers", action="store_true", help="Gradus and all the tools of catalogue.py that are installed")
+    parser.add_argument("--gradus", default=str(catalogue.ROOT / "target/release/gradus"), help="the binary of Gradus for --peers")
+    parser.add_argument("--tool", action="append", default=[], metavar="NAME=COMMAND", help="one more tool")
     parser.add_argument("--problem", action="append", choices=list(problems.ALL), help="only these")
     parser.add_argument("--size", choices=["all", "first", "last", "ends"], default="all", help="which of the default sizes")
     parser.add_argument("--data", help="a folder with the suite's files for ba, ht and lstm")
     parser.add_argument("--seconds", type=float, default=0.2, help="how long each function is run at least")
     parser.add_argument("--limit", type=float, default=120, help="seconds allowed for an answer")
     parser.add_argument("--json", help="a file for everything that was measured")
+    parser.add_argument("--table", help="a file for the table, which is printed anyway")
+    parser.add_argument("--chart", help="a file for a chart of the derivatives (SVG)")
     options = parser.parse_args()
-    tools = [Tool(*spec.split("=", 1), options.limit) for spec in options.tool]
+    table = open(options.table, "w") if options.table else None
+
+    def write(*lines):
+        for file in filter(None, (sys.stdout, table)):
+            print(*lines, sep="\n", file=file, flush=True)
+
+    commands = {name: shlex.split(command) for name, command in (spec.split("=", 1) for spec in options.tool)}
+    if options.peers:
+        for name, command in catalogue.commands(options.gradus).items():
+            reason = catalogue.refusal(command)
+            if reason:
+                write(f"Left out: `{name}` ({reason}).")
+            else:
+                commands[name] = command
+    tools = [Tool(name, command, options.limit) for name, command in commands.items()]
+    if not tools:
+        parser.error("there is no tool: --peers or --tool NAME=COMMAND")
+    write("", "| | " + " | ".join(tool.name for tool in tools) + " |", "|---" * (len(tools) + 1) + "|")
     records, failed = [], False
     for name in options.problem or problems.ALL:
         cases = list(problems.ALL[name](options.data))
         cases = {"all": cases, "first": cases[:1], "last": cases[-1:], "ends": cases[:1] + cases[1:][-1:]}[options.size]
-        print(f"\n### {name}\n\n| {'/'.join(cases[0].functions)} | " + " | ".join(tool.name for tool in tools) + " |")
-        print("|---" * (len(tools) + 1) + "|", flush=True)
         rows = {case.label: [] for case in cases}
         for tool in tools:
             answer = tool.ask({"kind": "define", "module": name})
@@ -153,10 +176,12 @@ def main():
                     failed |= tool.name.startswith("gradus")
             tool.stop()
         for label, cells in rows.items():
-            print(f"| {label} | " + " | ".join(cells) + " |", flush=True)
+            write(f"| {name} {label} | " + " | ".join(cells) + " |")
     if options.json:
         with open(options.json, "w") as file:
             json.dump(records, file, indent=1)
+    if options.chart:
+        chart.write(records, options.chart)
     sys.exit(1 if failed else 0)
 
 

@@ -65,4 +65,4 @@ def finish(result):
     return lambda: float(result) if result.numel() == 1 else result.full().ravel().tolist()
 
 
-protocol.serve("casadi", MODULES, lambda function, input: function(input), finish)
+protocol.serve("casadi", MODULES, protocol.timed(finish))

@@ -94,4 +94,4 @@ def finish(result):
     return lambda: plain(result)
 
 
-protocol.serve("torch", MODULES, lambda function, input: function(input), finish)
+protocol.serve("torch", MODULES, protocol.timed(finish))
