@@ -23,6 +23,10 @@ pub enum Kind {
     Recursion {
         name: String,
     },
+    /// A recursive function gives its value and its derivative in one run.
+    AtOnce {
+        name: String,
+    },
     /// A recursive call, or a branch or iteration with one inside, leaves a trace with this for the way back: on the tape, or in a cell.
     Trace {
         tape: bool,
@@ -92,9 +96,14 @@ pub fn facts(module: &Module, root: FunctionId) -> Vec<Fact> {
             _ => continue,
         }
         let function = module.function(id);
-        if recursive.get(id.0).copied().unwrap_or(false) && role(function.name) == Role::Own {
+        if recursive.get(id.0).copied().unwrap_or(false) {
             let span = first_span(&function.body).unwrap_or_default();
-            walk.add(span, Kind::Recursion { name: function.name.to_string() });
+            let name = function.name.to_string();
+            match role(function.name) {
+                Role::Own => walk.add(span, Kind::Recursion { name }),
+                Role::AtOnce => walk.add(span, Kind::AtOnce { name: name.trim_end_matches("_at_once").to_string() }),
+                Role::Adjoint | Role::Other => {}
+            }
         }
         let pass = if role(function.name) == Role::Adjoint { Pass::Again } else { Pass::Forward };
         walk.block(&function.body, pass);
@@ -108,6 +117,8 @@ enum Role {
     Own,
     /// `f_adj`: runs `f` again and then backwards.
     Adjoint,
+    /// `f_at_once`: a recursive function with its derivative.
+    AtOnce,
     /// Halves of a recursive function, derivatives by forward mode, sums and the like of cells.
     Other,
 }
@@ -116,6 +127,8 @@ fn role(name: Name) -> Role {
     let name = name.text();
     if name.ends_with("_adj") {
         Role::Adjoint
+    } else if name.ends_with("_at_once") {
+        Role::AtOnce
     } else if ["_fwd", "_back", "_tan", "_vjp"].iter().any(|end| name.ends_with(end)) || name.starts_with("boxes_") {
         Role::Other
     } else {
@@ -326,6 +339,9 @@ impl Kind {
             Kind::Loop(l) => l.text(),
             Kind::Recursion { name } => {
                 format!("`{name}` calls itself, not as its last act: a function of its own, on the machine's stack")
+            }
+            Kind::AtOnce { name } => {
+                format!("`{name}` calls itself and gives its value and its derivative in one run: nothing is saved")
             }
             Kind::Trace { tape, kept } => {
                 let place = if *tape { "tape" } else { "heap" };

@@ -24,6 +24,9 @@ impl Sweep<'_> {
         if let Some(rule) = self.module.function(function).rule.and_then(|r| r.reverse) {
             return self.backward_rule(rule, args, binds);
         }
+        if self.is_at_once(function, args) {
+            return self.backward_at_once(function, args, binds);
+        }
         let adjs: Vec<Option<Atom>> = binds.iter().map(|v| self.take(*v)).collect();
         let is_acc = |a: &Atom| a.ty().accumulator;
         let sums: Vec<Option<Atom>> = args
@@ -170,6 +173,7 @@ fn adjoint_of(module: &mut Module, adjoints: &mut Adjoints, key: &Key) -> Functi
     let mut body = b.pop(results);
     control::mark_replayed(&mut body.stmts, &replayed);
     traced::keep_traces(&mut body.stmts, &traces);
+    at_once::join(&mut body.stmts, &adjoints.at_once);
     module.functions[id.0].body = body;
     id
 }

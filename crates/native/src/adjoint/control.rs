@@ -13,6 +13,7 @@ impl Sweep<'_> {
         let wanted = self.may_have_adjoint(stmt);
         match &stmt.op {
             Op::Add { acc, .. } if self.settled.contains(acc) => Record::Plain,
+            _ if wanted && self.is_put_off(stmt) => Record::PutOff,
             Op::Call { function, args } if wanted && self.is_traced_call(*function, args) => {
                 self.forward_traced_call(*function, args, &stmt.binds)
             }
@@ -26,7 +27,7 @@ impl Sweep<'_> {
                 again.call(self.b, *function, args, stmt.binds.clone());
                 Record::Plain
             }
-            Op::If { cond, then, otherwise, .. } if wanted && !self.tracing && is_arithmetic(then, otherwise) => {
+            Op::If { cond, then, otherwise, .. } if wanted && self.is_given(then, otherwise) => {
                 self.forward_arithmetic_if(*cond, then, otherwise, &stmt.binds)
             }
             Op::If { .. } => {
@@ -109,6 +110,11 @@ impl Sweep<'_> {
                 Record::Plain
             }
         }
+    }
+
+    /// Whether a branch gives what it computes to the way back. What is put off may wait for that, and it for what is put off.
+    fn is_given(&self, then: &Block, otherwise: &Block) -> bool {
+        !self.tracing && self.own.is_none() && is_arithmetic(then, otherwise)
     }
 
     /// Whether this is a loop of which only one iteration has a slope.
@@ -243,7 +249,8 @@ impl Sweep<'_> {
                 | Record::Chosen(_)
                 | Record::Branch(_)
                 | Record::Call { .. }
-                | Record::Traced(_),
+                | Record::Traced(_)
+                | Record::PutOff,
                 _,
             ) => gradus_source::bug!("a loop was not recorded in the forward sweep"),
         };

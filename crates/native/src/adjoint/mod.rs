@@ -24,6 +24,7 @@
 //!
 //! Adjoints that are zero are absent, and so is all code that would compute with them. Only active variables (see `activity`) have any.
 
+mod at_once;
 mod branches;
 mod calls;
 mod chosen;
@@ -58,6 +59,8 @@ pub struct Adjoints {
     traced: FxHashMap<traced::Key, traced::Halves>,
     /// Halves whose bodies are still to be written.
     pending: Vec<traced::Key>,
+    /// Those that are both sweeps in one.
+    at_once: at_once::AtOnce,
     /// Whether functions can come to call themselves, as far as this was found.
     may_recurse: RefCell<FxHashMap<FunctionId, bool>>,
 }
@@ -115,6 +118,7 @@ pub fn reverse(
     let mut stmts = b.split_off(start);
     control::mark_replayed(&mut stmts, &replayed);
     traced::keep_traces(&mut stmts, &traces);
+    at_once::join(&mut stmts, &adjoints.at_once);
     b.stmts(stmts);
     (results, found)
 }
@@ -170,6 +174,8 @@ enum Record {
     },
     /// A branch or loop that keeps a trace.
     Traced(traced::Traced),
+    /// What is written on the way back: see [`at_once`].
+    PutOff,
 }
 
 struct Sweep<'a> {
@@ -204,6 +210,8 @@ struct Sweep<'a> {
     kept: FxHashMap<Var, kept::Kept>,
     /// For arrays that loops have changed, what they were before, which the way back through these has restored.
     restored: FxHashMap<Var, Var>,
+    /// The function whose two sweeps are made at once, if this is one, and what is made of it.
+    own: Option<(FunctionId, FunctionId)>,
 }
 
 impl<'a> Sweep<'a> {
@@ -233,6 +241,7 @@ impl<'a> Sweep<'a> {
             loops_around: 0,
             kept: FxHashMap::default(),
             restored: FxHashMap::default(),
+            own: None,
         }
     }
 
@@ -334,6 +343,9 @@ impl<'a> Sweep<'a> {
 
     /// The adjoint statements of one statement.
     fn backward_stmt(&mut self, stmt: Stmt, record: Record) {
+        if matches!(record, Record::PutOff) {
+            return self.backward_put_off(stmt);
+        }
         match (&stmt.op, &stmt.binds[..]) {
             (Op::Scalar { prim, args }, [y]) => {
                 let Some(y_adj) = self.take(*y) else { return };
@@ -427,9 +439,12 @@ impl<'a> Sweep<'a> {
             (Op::If { .. }, _) => match record {
                 Record::Traced(traced) => self.backward_traced_if(stmt, traced),
                 Record::Branch(computed) => self.backward_arithmetic_if(stmt, computed),
-                Record::Plain | Record::Loop { .. } | Record::Extremes(_) | Record::Chosen(_) | Record::Call { .. } => {
-                    self.backward_if(stmt)
-                }
+                Record::Plain
+                | Record::Loop { .. }
+                | Record::Extremes(_)
+                | Record::Chosen(_)
+                | Record::Call { .. }
+                | Record::PutOff => self.backward_if(stmt),
             },
             (Op::For(_) | Op::While(_), _) => match (record, &stmt.op) {
                 (Record::Traced(traced), _) => self.backward_traced_loop(stmt, traced),
@@ -444,7 +459,8 @@ impl<'a> Sweep<'a> {
                 | Record::Extremes(_)
                 | Record::Chosen(_)
                 | Record::Branch(_)
-                | Record::Traced(_) => self.backward_call(*function, args, binds),
+                | Record::Traced(_)
+                | Record::PutOff => self.backward_call(*function, args, binds),
             },
             (Op::Freeze { acc }, [y]) => {
                 if let Some(y_adj) = self.take(*y) {

@@ -12,7 +12,7 @@ use gradus_core::traverse::with_stack;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) function: FunctionId,
-    active: Vec<bool>,
+    pub(super) active: Vec<bool>,
 }
 
 /// The first takes what the function takes and gives what it gives, then the trace. The second takes the trace, the adjoints of sums for the
@@ -87,6 +87,7 @@ impl Sweep<'_> {
         active
             && !ruled
             && !self.module.is_merge(function)
+            && !self.is_at_once(function, args)
             && self.module.may_recurse(function, &mut self.adjoints.may_recurse.borrow_mut())
     }
 
@@ -459,6 +460,7 @@ pub(super) fn write_halves(module: &mut Module, adjoints: &mut Adjoints, key: &K
     keep_traces(&mut forward, &traces);
     control::mark_replayed(&mut backward, &replayed);
     keep_traces(&mut backward, &traces);
+    at_once::join(&mut backward, &adjoints.at_once);
 
     let emitted = Emitted::new(&forward, &params, false, &given_here);
     let mut backward = Block { stmts: backward, results: numbers };

@@ -6,7 +6,7 @@ use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-pub(super) fn can_fail(stmt: &Stmt) -> bool {
+pub fn can_fail(stmt: &Stmt) -> bool {
     with_stack(|| match &stmt.op {
         Op::Check { .. } | Op::Call { .. } | Op::While(_) => true,
         op => op.blocks().any(|inner| inner.stmts.iter().any(can_fail)),

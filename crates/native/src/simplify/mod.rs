@@ -41,6 +41,7 @@ mod unroll;
 mod whole;
 mod wraps;
 
+pub use failures::can_fail;
 pub use segments::{is_over_segments, Room};
 pub use strips::{one_by_one, WIDEST};
 pub use unroll::FEW;
