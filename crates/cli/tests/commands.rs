@@ -317,15 +317,17 @@ fn a_wrong_command_line_is_2() {
 
 #[test]
 fn every_example_runs() {
-    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let mut files: Vec<_> =
-        std::fs::read_dir(examples).expect("examples").filter_map(|e| Some(e.ok()?.path())).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "gr"));
-    files.sort();
-    assert!(!files.is_empty());
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = Folder::new("examples");
-    for file in files {
-        folder.run(&["run", &file.display().to_string()]).exits(0);
+    for programs in ["examples", "bench/programs/numbers", "bench/programs/cells"] {
+        let mut files: Vec<_> =
+            std::fs::read_dir(root.join(programs)).expect(programs).filter_map(|e| Some(e.ok()?.path())).collect();
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "gr"));
+        files.sort();
+        assert!(!files.is_empty());
+        for file in files {
+            folder.run(&["run", &file.display().to_string()]).exits(0);
+        }
     }
 }
 
