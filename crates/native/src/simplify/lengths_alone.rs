@@ -5,6 +5,7 @@ use super::{dead, forward};
 use crate::flow::walk::Renaming;
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
+use gradus_source::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 pub fn run(block: &mut Block, module: &Module) {
@@ -36,12 +37,29 @@ fn changing_lengths(block: &Block) -> FxHashSet<Var> {
     });
     let mut found = FxHashSet::default();
     walk::for_each_stmt(block, &mut |stmt| {
-        if let Op::For(l) = &stmt.op {
-            let state = l.carried.iter().map(|(v, _)| *v).zip(&stmt.binds);
+        if let Some((carried, ..)) = parts(&stmt.op) {
+            let state = carried.iter().map(|(v, _)| *v).zip(&stmt.binds);
             found.extend(state.filter(|(v, after)| measured.contains(v) || measured.contains(after)).map(|(v, _)| v));
         }
     });
     found
+}
+
+/// The state of a loop, its body, and how many of the body's results come before the next state.
+fn parts(op: &Op) -> Option<(&Vec<(Var, Atom)>, &Block, usize)> {
+    match op {
+        Op::For(l) => Some((&l.carried, &l.body, 0)),
+        Op::While(l) => Some((&l.carried, &l.body, 1)),
+        _ => None,
+    }
+}
+
+fn parts_mut(op: &mut Op) -> Option<(&mut Vec<(Var, Atom)>, &mut Block, usize)> {
+    match op {
+        Op::For(l) => Some((&mut l.carried, &mut l.body, 0)),
+        Op::While(l) => Some((&mut l.carried, &mut l.body, 1)),
+        _ => None,
+    }
 }
 
 /// Gives loops the lengths of these arrays as state of its own.
@@ -60,9 +78,7 @@ impl Lengths<'_> {
         with_stack(|| {
             let mut out = Vec::with_capacity(block.stmts.len());
             for mut stmt in std::mem::take(&mut block.stmts) {
-                if let Op::For(l) = &mut stmt.op {
-                    self.state(l, &mut stmt.binds, stmt.span, &mut out);
-                }
+                self.state(&mut stmt, &mut out);
                 stmt.op.blocks_mut().for_each(|inner| self.block(inner));
                 if let Op::Dim { array, axis: 0 } = &stmt.op {
                     if let Some(length) = self.of.get(array) {
@@ -75,26 +91,46 @@ impl Lengths<'_> {
         })
     }
 
-    fn state(&mut self, l: &mut For, binds: &mut Vec<Var>, span: gradus_source::Span, out: &mut Vec<Stmt>) {
-        let arrays = l.carried.len();
+    fn state(&mut self, stmt: &mut Stmt, out: &mut Vec<Stmt>) {
+        let Stmt { binds, op, span } = stmt;
+        let Some((carried, body, skip)) = parts_mut(op) else { return };
+        let arrays = carried.len();
         for i in 0..arrays {
-            let (array, init) = l.carried[i];
+            let (array, init) = carried[i];
             let Atom::Var(init) = init else { continue };
             if !self.changing.contains(&array) {
                 continue;
             }
-            let [first, now, next, last] = [(); 4].map(|()| Var::fresh("n", Type::INT));
-            let dim = |bind: Var, array: Var| Stmt { binds: vec![bind], op: Op::Dim { array, axis: 0 }, span };
-            out.push(dim(first, init));
-            let Atom::Var(result) = l.body.results[i] else { continue };
-            l.body.stmts.push(dim(next, result));
-            let at = l.carried.len();
-            l.carried.push((now, first.into()));
-            l.body.results.insert(at, next.into());
+            let Atom::Var(result) = body.results[i + skip] else { continue };
+            let [now, last] = [(); 2].map(|()| Var::fresh("n", Type::INT));
+            let first = measured(out, init, *span);
+            let next = measured(&mut body.stmts, result, *span);
+            let at = carried.len();
+            carried.push((now, first.into()));
+            body.results.insert(at + skip, next.into());
             self.of.extend([(array, now.into()), (binds[i], last.into())]);
             binds.insert(at, last);
         }
     }
+}
+
+/// The length of an array that statements make: of one that comes from a branch, its sides say how long it is.
+fn measured(stmts: &mut Vec<Stmt>, array: Var, span: Span) -> Var {
+    let length = Var::fresh("n", Type::INT);
+    let maker = stmts.iter_mut().find(|stmt| stmt.binds.contains(&array));
+    if let Some(Stmt { binds, op: Op::If { then, otherwise, .. }, .. }) = maker {
+        let at = binds.iter().position(|v| *v == array).unwrap_or(0);
+        if let (Atom::Var(first), Atom::Var(second)) = (then.results[at], otherwise.results[at]) {
+            for (side, array) in [(then, first), (otherwise, second)] {
+                let length = with_stack(|| measured(&mut side.stmts, array, span));
+                side.results.push(length.into());
+            }
+            binds.push(length);
+            return length;
+        }
+    }
+    stmts.push(Stmt { binds: vec![length], op: Op::Dim { array, axis: 0 }, span });
+    length
 }
 
 /// State that begins with the same and goes on with the same as other state is that state.
@@ -103,26 +139,27 @@ fn share(block: &mut Block) {
         super::each_inside(block, share);
         let mut same = Renaming::default();
         for stmt in &mut block.stmts {
-            let Op::For(l) = &mut stmt.op else { continue };
+            let Stmt { binds, op, .. } = stmt;
+            let Some((carried, body, skip)) = parts_mut(op) else { continue };
             let mut i = 0;
-            while i < l.carried.len() {
-                let (var, init) = l.carried[i];
+            while i < carried.len() {
+                let (var, init) = carried[i];
                 let equal = |j: &usize| {
-                    let (other, start) = l.carried[*j];
+                    let (other, start) = carried[*j];
                     var.ty == Type::INT
                         && other.ty == var.ty
                         && start == init
-                        && l.body.results[*j] == l.body.results[i]
+                        && body.results[*j + skip] == body.results[i + skip]
                 };
                 let Some(first) = (0..i).find(equal) else {
                     i += 1;
                     continue;
                 };
-                same.map.insert(var, l.carried[first].0.into());
-                same.map.insert(stmt.binds[i], stmt.binds[first].into());
-                l.carried.remove(i);
-                l.body.results.remove(i);
-                stmt.binds.remove(i);
+                same.map.insert(var, carried[first].0.into());
+                same.map.insert(binds[i], binds[first].into());
+                carried.remove(i);
+                body.results.remove(i + skip);
+                binds.remove(i);
             }
         }
         if !same.map.is_empty() {
@@ -173,10 +210,10 @@ impl Kept {
                     op => op.for_each_operand(&mut |a| self.forget(a)),
                 }
                 stmt.op.blocks().for_each(|inner| self.look(inner));
-                if let Op::For(l) = &stmt.op {
-                    for (array, item) in stmt.binds.iter().zip(&l.body.results).skip(l.carried.len()) {
+                if let Some((carried, body, skip)) = parts(&stmt.op) {
+                    for (array, item) in stmt.binds.iter().zip(&body.results[skip..]).skip(carried.len()) {
                         let lengths = || Var::fresh("lengths", Type::array(Scalar::Int, 1));
-                        self.arrays.extend(boxed(l, *item).map(|content| (*array, (content, lengths()))));
+                        self.arrays.extend(boxed(body, *item).map(|content| (*array, (content, lengths()))));
                     }
                 }
             }
@@ -200,17 +237,17 @@ impl Kept {
                 .retain(|s| !matches!(&s.op, Op::Unpack { cell: Atom::Var(cell), .. } if length(cell).is_some()));
             for stmt in &mut block.stmts {
                 stmt.op.blocks_mut().for_each(|inner| self.replace(inner));
-                match &mut stmt.op {
-                    Op::For(l) => {
-                        for (i, bind) in stmt.binds.iter_mut().enumerate() {
-                            let Some((content, lengths)) = self.arrays.get(bind) else { continue };
-                            let n = Var::fresh("n", Type::INT);
-                            let op = Op::Dim { array: *content, axis: 0 };
-                            l.body.stmts.push(Stmt { binds: vec![n], op, span: stmt.span });
-                            l.body.results[i] = n.into();
-                            *bind = *lengths;
-                        }
+                if let Some((_, body, skip)) = parts_mut(&mut stmt.op) {
+                    for (i, bind) in stmt.binds.iter_mut().enumerate() {
+                        let Some((content, lengths)) = self.arrays.get(bind) else { continue };
+                        let n = Var::fresh("n", Type::INT);
+                        let op = Op::Dim { array: *content, axis: 0 };
+                        body.stmts.push(Stmt { binds: vec![n], op, span: stmt.span });
+                        body.results[i + skip] = n.into();
+                        *bind = *lengths;
                     }
+                }
+                match &mut stmt.op {
                     Op::Get { array, .. } => {
                         if let (Some((_, lengths)), Some(n)) = (self.arrays.get(array), length(&stmt.binds[0])) {
                             *array = *lengths;
@@ -231,9 +268,9 @@ impl Kept {
     }
 }
 
-/// The vector that is in the box that a loop collects.
-fn boxed(l: &For, item: Atom) -> Option<Var> {
-    let made = l.body.stmts.iter().find(|s| s.binds.first().map(|v| Atom::Var(*v)) == Some(item))?;
+/// The vector that is in the box that a body gives to be collected.
+fn boxed(body: &Block, item: Atom) -> Option<Var> {
+    let made = body.stmts.iter().find(|s| s.binds.first().map(|v| Atom::Var(*v)) == Some(item))?;
     match &made.op {
         Op::Cell { fields, .. } => match fields[..] {
             [Atom::Var(content)] => Some(content).filter(|v| v.ty.rank == 1),
