@@ -45,8 +45,11 @@ fn changing_lengths(block: &Block) -> FxHashSet<Var> {
     found
 }
 
+/// What a loop carries.
+type State = Vec<(Var, Atom)>;
+
 /// The state of a loop, its body, and how many of the body's results come before the next state.
-fn parts(op: &Op) -> Option<(&Vec<(Var, Atom)>, &Block, usize)> {
+fn parts(op: &Op) -> Option<(&State, &Block, usize)> {
     match op {
         Op::For(l) => Some((&l.carried, &l.body, 0)),
         Op::While(l) => Some((&l.carried, &l.body, 1)),
@@ -54,7 +57,7 @@ fn parts(op: &Op) -> Option<(&Vec<(Var, Atom)>, &Block, usize)> {
     }
 }
 
-fn parts_mut(op: &mut Op) -> Option<(&mut Vec<(Var, Atom)>, &mut Block, usize)> {
+fn parts_mut(op: &mut Op) -> Option<(&mut State, &mut Block, usize)> {
     match op {
         Op::For(l) => Some((&mut l.carried, &mut l.body, 0)),
         Op::While(l) => Some((&mut l.carried, &mut l.body, 1)),
