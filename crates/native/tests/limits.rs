@@ -151,7 +151,7 @@ fn repeated_calls() {
 #[test]
 fn memory_of_a_gradient() {
     let text = "let rec chain (n : int) (x : real) : real =\n\
-                let z = sin x in (if n = 0 then x else 0.5 * chain (n - 1) (0.9 * x)) * z\n\
+                let z = sin x in (if n = 0 then x else 0.5 * cos (chain (n - 1) (0.9 * x))) * z\n\
                 let slope (n : int) : real = grad (chain n) 0.7";
     let limits = Limits { max_memory: Some(2 << 20), ..Limits::default() };
     for native in natives(text, &["slope"]) {
