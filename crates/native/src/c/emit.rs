@@ -33,6 +33,7 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
         in_place: FxHashMap::default(),
         sole: Sole::of(module),
         in_lanes: false,
+        loops_around: 0,
         bits: FxHashMap::default(),
         text: String::new(),
         depth: 0,
@@ -137,6 +138,8 @@ pub(super) struct Emitter<'a> {
     pub(super) sole: Sole,
     /// Whether what is written now is the body of a loop that runs in vector lanes.
     pub(super) in_lanes: bool,
+    /// How many loops of its function are around what is written now.
+    pub(super) loops_around: usize,
     /// Integers that are known to be small: how many bits they have at most. Sums of them do not overflow; where a C compiler knows this of places in
     /// arrays, lanes are filled from neighbours at once.
     pub(super) bits: FxHashMap<Var, u32>,

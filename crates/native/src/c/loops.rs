@@ -4,7 +4,7 @@ use super::blocks::BITS_OF_LENGTH;
 use super::cells::is_box;
 use super::emit::{Emitter, RowOf};
 use super::extremes::search;
-use super::vectors::{early, has_booleans, in_lanes, is_slow_alone, vectors, Early, Late, STRIP};
+use super::vectors::{early, has_booleans, has_functions, in_lanes, is_slow_alone, vectors, Early, Late, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
 use crate::in_place;
@@ -210,7 +210,9 @@ impl Emitter<'_> {
             let mut targets = [state.to_vec(), s.rows(&arrays, &rows, &index)].concat();
             targets
                 .extend(late.iter().flat_map(Late::buffers).map(|(_, buffer)| format!("{buffer}[{index} - {start}]")));
+            s.loops_around += 1;
             s.block(&kept.body, &params, &targets);
+            s.loops_around -= 1;
             for (array, _) in arrays.iter().zip(&rows).filter(|(_, row)| row.is_none()) {
                 let row = format!("row_{}", s.name(*array));
                 if known {
@@ -250,7 +252,10 @@ impl Emitter<'_> {
                 self.in_lanes = true;
                 // For the sake of booleans, of which one vector has many, the C compiler would do everything else many times over.
                 let few = if has_booleans(&kept) { " safelen(8)" } else { "" };
-                self.line(&format!("#pragma omp simd{few}{sums}"));
+                // Elementary functions of eight numbers take little longer than of four, which C compilers prefer on some machines; short loops inside of others often
+                // do not have eight.
+                let many = if has_functions(&l.body) && self.loops_around == 0 { " simdlen(8)" } else { "" };
+                self.line(&format!("#pragma omp simd{few}{many}{sums}"));
                 run(self, &start, wide.as_ref().unwrap_or(&end));
                 if let Some(wide) = wide {
                     self.line(&format!("#pragma omp simd safelen(2){sums}"));
@@ -452,7 +457,9 @@ impl Emitter<'_> {
             self.line(&format!("{row} row_{name};"));
             targets.push(format!("row_{name}"));
         }
+        self.loops_around += 1;
         self.block(&l.body, &params, &targets);
+        self.loops_around -= 1;
         for array in arrays {
             let name = self.name(*array);
             if array.ty.rank == 1 {
@@ -509,7 +516,6 @@ fn states_saved_first(mut l: For, arrays: &[Var], rows: &[Option<Vec<usize>>]) -
     (l, saved)
 }
 
-/// How many results of a body are for a row: each number of those that are spread, otherwise the row itself.
 /// Whether an operation asks for the memory of its results by `Emitter::make`.
 fn makes_array(op: &Op) -> bool {
     matches!(op, Op::For(_) | Op::Fill { .. } | Op::Literal { .. })

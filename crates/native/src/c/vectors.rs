@@ -58,7 +58,7 @@ const MOST_EARLY: usize = 8;
 pub(super) fn early(l: &For) -> Option<Early> {
     let is_early = |stmt: &Stmt| matches!(&stmt.op, Op::Scalar { prim, args } if !lanes(*prim, args));
     let count = l.body.stmts.iter().filter(|stmt| is_early(stmt)).count();
-    if !(1..=MOST_EARLY).contains(&count) || !l.body.stmts.iter().any(has_function) {
+    if !(1..=MOST_EARLY).contains(&count) || !has_functions(&l.body) {
         return None;
     }
     let (mut needed, mut stmts) = (FxHashSet::default(), Vec::new());
@@ -123,7 +123,7 @@ pub(super) fn vectors(l: &For) -> Option<Vectors> {
     }
     // A division finds places for which lanes would have to gather; elementary functions make up for that.
     let divides = |stmt: &Stmt| matches!(&stmt.op, Op::Scalar { prim: Prim::DivInt | Prim::ModInt, .. });
-    if l.body.stmts.iter().any(divides) && !l.body.stmts.iter().any(has_function) {
+    if l.body.stmts.iter().any(divides) && !has_functions(&l.body) {
         return None;
     }
     let numbers = l.body.results.iter().all(|a| !a.ty().is_counted());
@@ -332,6 +332,10 @@ pub(super) fn has_booleans(l: &For) -> bool {
 /// Elementary functions.
 fn is_function(prim: Prim) -> bool {
     matches!(prim, Prim::Exp | Prim::Log | Prim::Sin | Prim::Cos | Prim::PowReal) || is_slow(prim)
+}
+
+pub(super) fn has_functions(block: &Block) -> bool {
+    block.stmts.iter().any(has_function)
 }
 
 fn has_function(stmt: &Stmt) -> bool {
