@@ -128,13 +128,17 @@ Definition tbelow {G} (x y : tm G TR) (yes no : Z) : coef G := Coef (tif (tcmp C
 Definition tiny : R := litR 1 (-1074).
 Definition tpowlog {G} (x y : tm G TR) : tm G TR :=
   tif (tcmp CLe (tlit _ 1 (-1074)) x) (tmul (tprim1 PLog (wk TU x)) (tprim2 PPow (wk TU x) (wk TU y))) (lit 0).
+(* x^y by x: y x^(y-1), and 0 for y = 0 also at x = 0 *)
+Definition tpowslope {G} (x y : tm G TR) : tm G TR :=
+  tif (tif (tcmp CLt x (tlit _ 1 (-1074))) (tcmp CEq (wk TU y) (lit 0)) (tinr TU (tunit _))) (lit 0)
+      (tmul (wk TU y) (tprim2 PPow (wk TU x) (tsub (wk TU y) (lit 1)))).
 Definition d2t {G} (p : prim2) (x y : tm G TR) : coef G * coef G :=
   match p with
   | PAdd => (One, One)
   | PSub => (One, Coef (lit (-1)))
   | PMul => (Coef y, Coef x)
   | PDiv => (Coef (tdiv (lit 1) y), Coef (tprim1 PNeg (tdiv (tdiv x y) y)))
-  | PPow => (Coef (tmul y (tprim2 PPow x (tsub y (lit 1)))), Coef (tpowlog x y))
+  | PPow => (Coef (tpowslope x y), Coef (tpowlog x y))
   | PAtan2 => (Coef (tdiv y (tnorm2 x y)), Coef (tprim1 PNeg (tdiv x (tnorm2 x y))))
   | PMax => (tbelow y x 1 0, tbelow y x 0 1)
   | PMin => (tbelow x y 1 0, tbelow x y 0 1)
@@ -221,7 +225,7 @@ Proof.
     try (split; eexists; (split; [reflexivity|unfold KP; lia])).
   - change (1 * powerRZ 2 (-1074)) with tiny in *. pose proof tiny_pos as Ht. pose proof Hok as Hx. apply pos_true in Hx.
     assert (pos x = true) as Hp by (apply pos_true; lra).
-    rewrite (@cmpR_lt tiny x) by lra. simpl. rewrite !wk_ok, Ha, Hb. simpl. rewrite Hok, Hp. simpl.
+    rewrite (@cmpR_lt tiny x) by lra. rewrite (@cmpR_gt x tiny) by lra. simpl. rewrite !wk_ok, Ha, Hb. simpl. rewrite Hok, Hp. simpl.
     split; eexists; (split; [reflexivity|unfold KP; lia]).
   - assert (x * x + y * y <> 0) as Hn by (apply norm2_pos; dom; destruct Hok; dom; [left|right]; lra).
     replace (nz (x * x + y * y)) with true by (symmetry; dom; auto).

@@ -74,7 +74,12 @@ fn arithmetic() -> Vec<PrimInfo> {
         .partials(|at, args| {
             let (x, y) = (&args[0], &args[1]);
             let power = |e: Term| at.prim(Prim::PowReal, [x.clone(), e]);
+            // The guard keeps 0 * infinity away from the constant function x ** 0 at x = 0. Where x > 0 it does not look at y, in which the slope is smooth.
+            let not_positive = at.prim_at(Prim::Less, [Real], [x.clone(), at.real(TINY)]);
+            let zero = at.prim_at(Prim::Equal, [Real], [y.clone(), at.real(0.0)]);
+            let constant = at.if_(not_positive, zero, at.bool(false));
             let by_x = mul(at, y.clone(), power(sub(at, y.clone(), at.real(1.0))));
+            let by_x = at.if_(constant, at.real(0.0), by_x);
             // For x <= 0 the logarithm is no number, and would spoil the derivative in x when y is a constant.
             let positive = at.prim_at(Prim::LessEqual, [Real], [at.real(TINY), x.clone()]);
             let slope = mul(at, at.prim(Prim::Log, [x.clone()]), power(y.clone()));

@@ -150,6 +150,7 @@ fn evaluate(term: &Term, env: &[(Var, f64)]) -> f64 {
         TermKind::Var(v, _) => env.iter().find(|(w, _)| w == v).map(|(_, x)| *x).unwrap(),
         TermKind::Literal(Literal::Real(x)) => *x,
         TermKind::Literal(Literal::Int(k)) => *k as f64,
+        TermKind::Literal(Literal::Bool(b)) => f64::from(u8::from(*b)),
         TermKind::If { condition, then, otherwise } => {
             evaluate(if evaluate(condition, env) != 0.0 { then } else { otherwise }, env)
         }
@@ -233,6 +234,8 @@ fn partials_agree_with_central_differences() {
 fn partials_at_the_edges() {
     assert_eq!(partials_at(Prim::PowReal, &[0.0, 2.0]), [Some(0.0), Some(0.0)]);
     assert_eq!(partials_at(Prim::PowReal, &[-2.0, 2.0]), [Some(-4.0), Some(0.0)]);
+    assert_eq!(partials_at(Prim::PowReal, &[0.0, 0.0]), [Some(0.0), Some(0.0)]);
+    assert_eq!(partials_at(Prim::PowReal, &[0.0, 1.0]), [Some(1.0), Some(0.0)]);
     assert_eq!(partials_at(Prim::PowRealInt, &[0.0, 0.0]), [Some(0.0), None]);
     assert_eq!(partials_at(Prim::PowRealInt, &[0.0, 1.0]), [Some(1.0), None]);
     assert_eq!(partials_at(Prim::Abs, &[0.0]), [Some(0.0)]);
