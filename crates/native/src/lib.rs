@@ -35,6 +35,7 @@ pub mod call;
 pub mod cores;
 pub mod cranelift;
 pub mod data;
+mod ends_of_recursion;
 mod exits;
 pub mod explain;
 pub mod flow;

@@ -1,6 +1,6 @@
 //! flow as text: printing and reading are inverse, the checker finds what is wrong, and the C backend computes what the text says.
 
-use gradus_native::flow::{check, print, read, FunctionId};
+use gradus_native::flow::{check, print, read, Failure, FunctionId};
 use gradus_native::{Backend, Executable, Leaf, RunError};
 
 const DOT: &str = "\
@@ -255,6 +255,51 @@ fn simplified(text: &str) -> String {
     gradus_native::simplify::module(&mut module);
     check::module(&module).expect("is well formed");
     print::module(&module)
+}
+
+const ENDS_AT_CALLS: &str = "\
+fun squares(lo: int, hi: int, a: real[1]) -> (real) {
+  d = isub hi lo
+  last = eq d 1
+  r = if last {
+    n = dim a 0
+    inside = lt lo n
+    check inside index
+    x = get a lo
+    y = mul x x
+    yield y
+  } else {
+    s = iadd lo hi
+    m = idiv s 2
+    one = call squares lo m a
+    other = call squares m hi a
+    z = add one other
+    yield z
+  }
+  return r
+}
+";
+
+#[test]
+fn recursion_ends_where_it_would_call_itself() {
+    let text = simplified(ENDS_AT_CALLS);
+    // At the beginning and at both calls.
+    assert_eq!(text.matches("check ").count(), 3, "{text}");
+    for backend in Backend::ALL {
+        let mut module = read::module(ENDS_AT_CALLS).expect("reads");
+        gradus_native::simplify::module(&mut module);
+        let code = Executable::new(&module, &[FunctionId(0)], &backend.into()).expect("compiles");
+        let call = |lo, hi| code.call(0, &[Leaf::Int(lo), Leaf::Int(hi), Leaf::reals([1.0, 2.0, 3.0, 4.0, 5.0])]);
+        for (lo, hi, sum) in [(0, 5, 55.0), (0, 1, 1.0), (1, 3, 13.0), (4, 5, 25.0)] {
+            assert_eq!(call(lo, hi), Ok(vec![Leaf::Real(sum)]), "on {backend:?}");
+        }
+        for (lo, hi) in [(0, 6), (5, 6), (4, 9)] {
+            assert!(
+                matches!(call(lo, hi), Err(RunError::Failed(site)) if site.failure == Failure::Index),
+                "on {backend:?}"
+            );
+        }
+    }
 }
 
 const ADDS_TO_THE_PLACE_BEFORE: &str = "\

@@ -253,7 +253,11 @@ impl Emitter<'_> {
             params.push(format!("{} *result_{i}", self.ty(*result)));
         }
         let first = function.results.first().map_or("void".to_string(), |ty| self.ty(*ty));
-        format!("static {first} {}({})", self.function_name(id), params.join(", "))
+        // Calls that a C compiler writes out, some levels deep, cost less than what short functions do. GCC needs to be asked; with cells there is more
+        // to do, and it would take long.
+        let mut types = function.params.iter().map(|param| param.ty).chain(function.results.iter().copied());
+        let inline = if self.recursive[id.0] && types.all(|ty| ty.shape().is_none()) { "inline " } else { "" };
+        format!("static {inline}{first} {}({})", self.function_name(id), params.join(", "))
     }
 
     fn function(&mut self, id: FunctionId) {

@@ -135,6 +135,7 @@ pub fn module_within(module: &mut Module, room: &Room) {
     unread::run(module);
     crate::tape::run(module);
     crate::holes::run(module);
+    crate::ends_of_recursion::run(module);
 }
 
 /// Simplifies a block that is as it was written: loops become part of others before any are written out.
