@@ -302,6 +302,61 @@ fn recursion_ends_where_it_would_call_itself() {
     }
 }
 
+const IN_PARTS: &str = "\
+fun f(n: int, b: int) -> (int[1]) {
+  all = for i < n {
+    first = lt i b
+    r = if first {
+      q = idiv i 3
+      d = imod q 2
+      e = imod i 3
+      t = imul 10 d
+      u = iadd t e
+      yield u
+    } else {
+      later = le i 40
+      s = if later {
+        e.2 = imod i 5
+        yield e.2
+      } else {
+        ok = lt i 60
+        check ok index
+        yield i
+      }
+      yield s
+    }
+    collect r
+  }
+  return all
+}
+";
+
+#[test]
+fn loops_in_parts() {
+    let expected = |i: i64, b: i64| match i {
+        _ if i < b => 10 * (i / 3 % 2) + i % 3,
+        _ if i <= 40 => i % 5,
+        _ => i,
+    };
+    for backend in Backend::ALL {
+        let code = compile(IN_PARTS, backend);
+        for n in [0, 1, 4, 5, 6, 7, 29, 30, 40, 41, 42, 60, 61] {
+            for b in [i64::MIN, -1, 0, 1, 3, 5, 6, 29, 30, 31, 39, 40, 41, 42, 100, i64::MAX] {
+                let found = code.call(0, &[Leaf::Int(n), Leaf::Int(b)]);
+                let fails = n > 60 && b <= 60;
+                match found {
+                    Err(RunError::Failed(site)) => assert!(fails && site.failure == Failure::Index, "{n} {b}"),
+                    found => {
+                        let all = (0..n).map(|i| expected(i, b)).collect();
+                        assert_eq!(found, Ok(vec![Leaf::Ints { dims: vec![n as usize], data: all }]), "{n} {b}");
+                        assert!(!fails, "{n} {b}");
+                    }
+                }
+            }
+        }
+    }
+}
+
 const ADDS_TO_THE_PLACE_BEFORE: &str = "\
 fun f(x: real[1], t: real[1]) -> (real[1]) {
   n = dim t 0

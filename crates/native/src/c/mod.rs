@@ -8,6 +8,7 @@ mod emit;
 mod extremes;
 mod located;
 mod loops;
+mod parts;
 mod products;
 mod scalars;
 mod tape;
