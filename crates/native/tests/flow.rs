@@ -302,6 +302,61 @@ fn recursion_ends_where_it_would_call_itself() {
     }
 }
 
+const SAME_SIDES: &str = "\
+fun f(xs: real[1], ys: real[1]) -> (real[1], real[1], real[1]) {
+  n = dim xs 0
+  m = dim ys 0
+  ok = eq n m
+  check ok shape
+  first, second, third = for i < n {
+    x = get xs i
+    y = get ys i
+    up = gt x 0.0
+    a = if up {
+      s = sqrt x
+      t = mul s y
+      yield t
+    } else {
+      yield y
+    }
+    b = mul a a
+    c = if up {
+      s.2 = sqrt x
+      u = div b s.2
+      yield u
+    } else {
+      v = div b y
+      yield v
+    }
+    d = if up {
+      w = mul x x
+      yield w
+    } else {
+      v.2 = div b y
+      e = sqrt y
+      w.2 = mul v.2 e
+      yield w.2
+    }
+    collect a c d
+  }
+  return first second third
+}
+";
+
+#[test]
+fn the_same_side_of_later_branches_computes_nothing_again() {
+    let text = simplified(SAME_SIDES);
+    assert_eq!((text.matches("sqrt").count(), text.matches("div").count()), (2, 2), "{text}");
+    for backend in Backend::ALL {
+        let mut module = read::module(SAME_SIDES).expect("reads");
+        gradus_native::simplify::module(&mut module);
+        let code = Executable::new(&module, &[FunctionId(0)], &backend.into()).expect("compiles");
+        let found = code.call(0, &[Leaf::reals([4.0, -1.0]), Leaf::reals([3.0, 9.0])]);
+        let expected = [[6.0, 9.0], [18.0, 9.0], [16.0, 27.0]];
+        assert_eq!(found, Ok(expected.map(Leaf::reals).to_vec()), "on {backend:?}");
+    }
+}
+
 const IN_PARTS: &str = "\
 fun f(n: int, b: int) -> (int[1]) {
   all = for i < n {

@@ -29,6 +29,7 @@ mod ranges;
 mod reads;
 mod recompute;
 mod rows;
+mod same_side;
 mod segments;
 mod shapes;
 mod small;
@@ -117,6 +118,12 @@ pub fn module_within(module: &mut Module, room: &Room) {
             module.functions[id].body = body;
         }
         rows::run(&mut module.functions[id].body);
+        if same_side::run(&mut module.functions[id].body) {
+            let mut body = module.functions[id].body.clone();
+            forward::run(&mut body, &module.lengths);
+            dead::run(&mut body, module);
+            module.functions[id].body = body;
+        }
         quotients::run(&mut module.functions[id].body);
         if strips::run(&mut module.functions[id].body) {
             sums::out_of_loops(&mut module.functions[id].body);
