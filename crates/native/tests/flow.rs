@@ -464,6 +464,48 @@ fn additions_to_neighbours_are_turned_round() {
     }
 }
 
+const ADDS_UNDER_A_CONDITION: &str = "\
+fun f(x: real[1], at: int) -> (real[1]) {
+  a = fill 3 := 0.0
+  x_adj = open a
+  n = dim x 0
+  for i < n {
+    e = get x i
+    less = lt e 0.0
+    if less {
+    } else {
+      accumulate x_adj at += e
+    }
+  }
+  y = freeze x_adj
+  return y
+}
+";
+
+#[test]
+fn additions_to_one_place_under_conditions_are_made_once() {
+    let text = simplified(ADDS_UNDER_A_CONDITION);
+    let (in_loop, behind) = text.split_at(text.find("freeze").expect("ends with the sum"));
+    assert!(in_loop.contains("accumulate x_adj.2 += ") && behind.contains("accumulate x_adj at += "), "{text}");
+    // What one iteration adds stays where it is.
+    let once = ADDS_UNDER_A_CONDITION
+        .replace("lt e 0.0", "eq i 1")
+        .replace("    } else {\n", "")
+        .replace("+= e\n", "+= e\n    } else {\n");
+    assert!(simplified(&once).contains("      accumulate x_adj at += "), "{}", simplified(&once));
+    for backend in Backend::ALL {
+        for code in [compile(ADDS_UNDER_A_CONDITION, backend), compile(&text, backend)] {
+            let added = |x: &[f64], at| code.call(0, &[Leaf::reals(x), Leaf::Int(at)]);
+            assert_eq!(added(&[1.0, -2.0, 4.0], 2), Ok(vec![Leaf::reals([0.0, 0.0, 5.0])]));
+            // There is no such place, and nothing is added to it.
+            for at in [3, -1, i64::MAX, i64::MIN] {
+                assert_eq!(added(&[-1.0, -2.0], at), Ok(vec![Leaf::reals([0.0; 3])]));
+                assert_eq!(added(&[], at), Ok(vec![Leaf::reals([0.0; 3])]));
+            }
+        }
+    }
+}
+
 const ADDS_MUCH_TO_A_WINDOW: &str = "\
 fun f(x: real[1]) -> (real[1]) {
   n = dim x 0

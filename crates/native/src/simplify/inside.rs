@@ -122,11 +122,22 @@ impl Inside {
     pub(super) fn is_inside(&self, array: Var, place: &[Atom]) -> bool {
         place.iter().enumerate().all(|(axis, at)| match (*at, self.length_of(array, axis)) {
             (Atom::Int(at), Length::Number(Atom::Int(length))) => 0 <= at && at < length,
-            (at, length) => {
-                let not_negative = matches!(at, Atom::Int(n) if n >= 0) || self.facts.contains(&Fact::NotNegative(at));
-                not_negative && self.facts.contains(&Fact::Below(at, length))
-            }
+            (at, length) => self.is_not_negative(at) && self.facts.contains(&Fact::Below(at, length)),
         })
+    }
+
+    pub(super) fn is_not_negative(&self, number: Atom) -> bool {
+        matches!(number, Atom::Int(n) if n >= 0) || self.facts.contains(&Fact::NotNegative(number))
+    }
+
+    /// The lengths that an array was made with, as far as all of them are known.
+    pub(super) fn lengths(&self, mut array: Var) -> Option<Vec<Atom>> {
+        loop {
+            match self.made.get(&array)? {
+                Made::Like(from) => array = *from,
+                Made::With(dims) => return (dims.len() == array.ty.rank as usize).then(|| dims.clone()),
+            }
+        }
     }
 
     /// Whether a loop is known to run at least once.

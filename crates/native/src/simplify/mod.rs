@@ -14,6 +14,7 @@ mod dead;
 mod decided;
 mod ends;
 mod failures;
+mod fixed;
 mod forward;
 mod fuse;
 mod gathers;
@@ -125,9 +126,8 @@ pub fn module_within(module: &mut Module, room: &Room) {
             module.functions[id].body = body;
         }
         quotients::run(&mut module.functions[id].body);
-        if strips::run(&mut module.functions[id].body) {
-            sums::out_of_loops(&mut module.functions[id].body);
-        }
+        strips::run(&mut module.functions[id].body);
+        fixed::out_of_branches(&mut module.functions[id].body);
         if segments::run(&mut module.functions[id].body, room) {
             let mut body = module.functions[id].body.clone();
             dead::run(&mut body, module);
@@ -190,7 +190,7 @@ fn rounds(block: &mut Block, module: &Module, count: usize) {
         collect::run(block);
         put_back::run(block);
         fuse::run(block);
-        sums::out_of_loops(block);
+        fixed::out_of_loops(block);
     }
     hoist::arrays(block);
     forward::run(block, &module.lengths);

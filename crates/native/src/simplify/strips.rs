@@ -49,28 +49,23 @@ pub fn is_over_strips(l: &For) -> bool {
     l.index.name == Name::new(STRIP)
 }
 
-/// Says whether there were such loops.
-pub fn run(block: &mut Block) -> bool {
+pub fn run(block: &mut Block) {
     let lasts = lasts(block);
     run_inside(block, &lasts)
 }
 
 /// `lasts`: see [`super::segments`].
-fn run_inside(block: &mut Block, lasts: &FxHashMap<Var, Atom>) -> bool {
+fn run_inside(block: &mut Block, lasts: &FxHashMap<Var, Atom>) {
     with_stack(|| {
-        let mut changed = super::inside(block, |inner| run_inside(inner, lasts));
+        block.stmts.iter_mut().flat_map(|stmt| stmt.op.blocks_mut()).for_each(|inner| run_inside(inner, lasts));
         let mut out = Vec::with_capacity(block.stmts.len());
         for stmt in std::mem::take(&mut block.stmts) {
             match by_strips(&stmt, lasts) {
-                Some(stmts) => {
-                    out.extend(stmts);
-                    changed = true;
-                }
+                Some(stmts) => out.extend(stmts),
                 None => out.push(stmt),
             }
         }
         block.stmts = out;
-        changed
     })
 }
 

@@ -1,12 +1,10 @@
-//! Sums: state that is only ever added to becomes an accumulator, and additions to a fixed place leave the loop.
+//! Sums: state that is only ever added to becomes an accumulator, and additions to one place become one.
 
-use super::inside::Inside;
-use crate::flow::walk::{count_uses, for_each_binder};
+use crate::flow::walk::count_uses;
 use crate::flow::*;
-use crate::straight::Guard;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// `for .. with c = init { .. next = add c e; yield next }` becomes `open init; for .. { .. add e }; freeze`, and the same for
 /// an inner sum that starts from the state, for an array whose elements are only added to, and where branches add or do not.
@@ -261,112 +259,4 @@ pub fn to_one_place(block: &mut Block) {
         }
         block.stmts = out;
     })
-}
-
-/// An addition to one element of an accumulator that is the same element in every iteration becomes a sum of its own, added once. Where the loop may not
-/// run at all, and there may be no such element, it is added if the loop runs.
-pub fn out_of_loops(block: &mut Block) {
-    sums_apart(block, &mut Inside::default());
-}
-
-fn sums_apart(block: &mut Block, known: &mut Inside) {
-    with_stack(|| {
-        let mut out = Vec::with_capacity(block.stmts.len());
-        for mut stmt in std::mem::take(&mut block.stmts) {
-            let mark = known.begin();
-            match &mut stmt.op {
-                Op::For(l) => {
-                    known.enter_loop(l);
-                    sums_apart(&mut l.body, known);
-                    known.leave_loop();
-                }
-                Op::If { cond, then, otherwise, .. } => {
-                    known.suppose(*cond);
-                    sums_apart(then, known);
-                    known.end(&mark);
-                    sums_apart(otherwise, known);
-                }
-                op => op.blocks_mut().for_each(|inner| sums_apart(inner, known)),
-            }
-            known.end(&mark);
-            let (mut before, mut after) = (Vec::new(), Vec::new());
-            if let Op::For(l) = &mut stmt.op {
-                let mut inside: FxHashSet<Var> = l.carried.iter().map(|(v, _)| *v).chain([l.index]).collect();
-                for_each_binder(&l.body, &mut |v| {
-                    inside.insert(v);
-                });
-                for (place, sum) in take_fixed(&mut l.body, &inside) {
-                    let span = stmt.span;
-                    let init = sum.ty.shape().map_or(Atom::Real(0.0), Atom::Nil);
-                    before.push(Stmt { binds: vec![sum], op: Op::Open { init }, span });
-                    let total = Var::fresh(place.acc.name, sum.ty.frozen());
-                    after.push(Stmt { binds: vec![total], op: Op::Freeze { acc: sum }, span });
-                    let is_there = known.is_inside(place.acc, &place.index);
-                    let mut counts = if is_there { Vec::new() } else { place.counts };
-                    if !is_there && !known.runs(l) && !counts.contains(&l.count) {
-                        counts.push(l.count);
-                    }
-                    let op = Op::Add { acc: place.acc, index: place.index, value: total.into() };
-                    let mut add = Stmt { binds: Vec::new(), op, span };
-                    for count in counts {
-                        let runs = Var::fresh("t", Type::BOOL);
-                        let op = Op::Scalar { prim: Prim::Less, args: vec![Atom::Int(0), count] };
-                        after.push(Stmt { binds: vec![runs], op, span });
-                        add = Guard { cond: runs.into(), taken: true }.around(add);
-                    }
-                    after.push(add);
-                }
-            }
-            known.after(&stmt);
-            out.extend(before);
-            out.push(stmt);
-            out.extend(after);
-        }
-        block.stmts = out;
-    })
-}
-
-/// Where something is added, once loops that run so often have run.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Place {
-    acc: Var,
-    index: Vec<Atom>,
-    counts: Vec<Atom>,
-}
-
-/// Redirects the additions to fixed places, at the top of the body, to sums of their own.
-fn take_fixed(body: &mut Block, inside: &FxHashSet<Var>) -> Vec<(Place, Var)> {
-    let mut found: FxHashMap<Place, usize> = FxHashMap::default();
-    let mut order = Vec::new();
-    let is_fixed = |a: &Atom| a.var().is_none_or(|v| !inside.contains(&v));
-    for at in 0..body.stmts.len() {
-        let (before, rest) = body.stmts.split_at_mut(at);
-        let Some((add, counts)) = added_if(&mut rest[0], before) else { continue };
-        let Op::Add { acc, index, .. } = &mut add.op else { continue };
-        let full = !index.is_empty() && index.len() == acc.ty.rank as usize;
-        if full && is_fixed(&(*acc).into()) && index.iter().chain(&counts).all(is_fixed) {
-            let place = Place { acc: *acc, index: std::mem::take(index), counts };
-            let sum = *found.entry(place.clone()).or_insert_with(|| {
-                order.push((place, Var::fresh(acc.name, acc.ty.at(acc.ty.rank as usize))));
-                order.len() - 1
-            });
-            *acc = order[sum].1;
-        }
-    }
-    order
-}
-
-/// The one statement that is run if loops that run so often run at all.
-fn added_if<'a>(stmt: &'a mut Stmt, before: &[Stmt]) -> Option<(&'a mut Stmt, Vec<Atom>)> {
-    if !matches!(stmt.op, Op::If { .. }) {
-        return Some((stmt, Vec::new()));
-    }
-    let Op::If { cond, then, otherwise, .. } = &mut stmt.op else { return None };
-    let ([only], true) = (&mut then.stmts[..], otherwise.stmts.is_empty()) else { return None };
-    let known = before.iter().rfind(|s| cond.var().is_some_and(|v| s.binds.contains(&v)))?;
-    let Op::Scalar { prim: Prim::Less, args } = &known.op else { return None };
-    let [Atom::Int(0), count] = args[..] else { return None };
-    let (only, mut counts) = added_if(only, before)?;
-    counts.push(count);
-    Some((only, counts))
 }
