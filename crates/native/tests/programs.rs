@@ -237,15 +237,38 @@ fn loops_that_count_are_loops_over_a_range() {
                 let rec down (i : int) (s : real) (x : real) : real = if i < 0 then s else down (i - 1) (s * x) x\n\
                 let all (a : real[]) : real =\n\
                 \x20 iterate (fun (i, s) -> if i = length a then Inr (exp s) else Inl (i + 1, s * a.(i))) (0, 1.0)\n\
+                let rec shorter (a : real[]) : real =\n\
+                \x20 if length a = 1 then a.(0) else shorter (build (length a - 1) (fun i -> a.(i) + a.(i + 1)))\n\
+                let rec longer (x : real) (a : real[]) : real =\n\
+                \x20 if length a >= 5 then sum a else longer x (build (length a + 1) (fun i -> if i = 0 then x else x * a.(i - 1)))\n\
                 let rec early (i : int) (x : real) : real = if i >= 10 || x > 100.0 then x else early (i + 1) (x * x)\n\
-                let rec by_two (i : int) (x : real) : real = if i >= 10 then x else by_two (i + 2) (x * x)";
-    let (program, entries) = entries(text, &["up", "beyond", "down", "all", "early", "by_two"]);
-    for (entry, whiles) in entries.into_iter().zip([0, 0, 0, 0, 1, 1]) {
+                let rec by_two (i : int) (x : real) : real = if i >= 10 then x else by_two (i + 2) (x * x)\n\
+                let rec never (a : real[]) : real =\n\
+                \x20 if length a = 3 then a.(0) else never (build (length a - 1) (fun i -> a.(i) + a.(i + 1)))";
+    let names = ["up", "beyond", "down", "all", "shorter", "longer", "early", "by_two", "never"];
+    let (program, entries) = entries(text, &names);
+    for (entry, whiles) in entries.into_iter().zip([0, 0, 0, 0, 0, 0, 1, 1, 1]) {
         let (module, _, _) = gradus_native::lower(&program, &[entry]).expect("is compiled");
         let text = gradus_native::flow::print::module(&module);
         assert_eq!(text.matches("while").count(), whiles, "{text}");
         // A result that is there when the loop stops is not handed on before.
         assert!(!text.contains("result"), "{text}");
+    }
+    for native in natives(text, &["shorter", "never"]) {
+        let numbers = |n: i32| [Leaf::reals((0..n).map(f64::from).collect::<Vec<f64>>())];
+        // The numbers of the third row of Pascal's triangle.
+        assert_eq!(native.call(0, &numbers(4)), Ok(vec![Leaf::Real(3.0 + 6.0 + 3.0)]));
+        assert_eq!(native.call(0, &numbers(1)), Ok(vec![Leaf::Real(0.0)]));
+        assert_eq!(native.call(1, &numbers(4)), Ok(vec![Leaf::Real(1.0)]));
+        // What has no number less than none fails where it would be made.
+        for (function, n) in [(0, 0), (1, 0), (1, 2)] {
+            match native.call(function, &numbers(n)) {
+                Err(RunError::Failed(site)) => {
+                    assert!(text[site.span.start as usize..].starts_with("build (length a - 1)"), "{site:?}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //! after the loop, with the state that it has then, so that no iteration hands on a result that there is not yet. A loop that counts up to a number is a
 //! loop over a range.
 
+mod counters;
+
 use crate::exits;
 use crate::flow::walk::Renaming;
 use crate::flow::*;
@@ -60,16 +62,6 @@ struct Ending<'a> {
     /// For each state variable what the sides give it.
     stopped: Vec<Atom>,
     next: Vec<Atom>,
-}
-
-/// A loop that goes on until a state variable has reached a number, which its steps of one, up or down, cannot miss.
-struct Counter {
-    state: usize,
-    first: Atom,
-    past: Atom,
-    /// How much further it goes.
-    beyond: i64,
-    down: bool,
 }
 
 impl<'a> Ending<'a> {
@@ -150,80 +142,6 @@ impl<'a> Ending<'a> {
         let body = b.pop(binds.into_iter().map(Atom::Var).collect());
         let states = carried.iter().map(|(v, _)| *v).collect::<Vec<_>>();
         last.map.extend(states.into_iter().zip(b.while_loop(carried, body)));
-    }
-
-    /// A loop over a range.
-    fn count(&self, b: &mut Builder, kept: &[usize], counter: &Counter, last: &mut Renaming) {
-        let Counter { first, past, beyond, down, .. } = *counter;
-        let past = match (past, beyond) {
-            (past, 0) => past,
-            (Atom::Int(past), _) => Atom::Int(past.saturating_add(beyond)),
-            _ => b.scalar(Prim::AddInt, &[past, Atom::Int(beyond)]),
-        };
-        let others: Vec<usize> = kept.iter().copied().filter(|k| *k != counter.state).collect();
-        let carried: Vec<(Var, Atom)> = others.iter().map(|k| self.carried[*k]).collect();
-        let number = self.carried[counter.state].0;
-        let (low, high) = if down { (past, first) } else { (first, past) };
-        let runs = b.scalar(Prim::Less, &[low, high]);
-        let count = match low {
-            Atom::Int(0) => high,
-            _ => {
-                let count = b.scalar(Prim::SubInt, &[high, low]);
-                b.select(runs, count, Atom::Int(0))
-            }
-        };
-        let index = Var::fresh(number.name, Type::INT);
-        b.push();
-        let step = if down { Prim::SubInt } else { Prim::AddInt };
-        b.bind(vec![number], Op::Scalar { prim: step, args: vec![first, index.into()] });
-        b.stmts(self.before.iter().chain(&self.go.stmts).cloned());
-        let body = b.pop(others.iter().map(|k| self.next[*k]).collect());
-        let states = carried.iter().map(|(v, _)| *v).collect::<Vec<_>>();
-        last.map.extend(states.into_iter().zip(b.for_loop(index, count, carried, body)));
-        let reached = b.select(runs, past, first);
-        last.map.insert(number, reached);
-    }
-
-    fn counter(&self, kept: &[usize], lengths: &FxHashSet<Var>) -> Option<Counter> {
-        if !self.before.iter().all(|s| matches!(&s.op, Op::Scalar { prim, .. } if scalar::is_cheap(*prim))) {
-            return None;
-        }
-        let compared = self.before.iter().find(|s| s.binds.first().copied().map(Atom::Var) == Some(self.cond))?;
-        let Op::Scalar { prim, args } = &compared.op else { return None };
-        let [a, b] = args[..] else { return None };
-        let (reaching, past, swapped) = if self.is_state(a) { (a, b, false) } else { (b, a, true) };
-        // It stops where the number is so to `past`.
-        let prim = if self.stops_if { *prim } else { opposite(*prim)? };
-        let (down, beyond, exactly) = match if swapped { mirrored(prim)? } else { prim } {
-            Prim::GreaterEqual => (false, 0, false),
-            Prim::Greater => (false, 1, false),
-            Prim::LessEqual => (true, 0, false),
-            Prim::Less => (true, -1, false),
-            Prim::Equal => {
-                let number = reaching.var()?;
-                let next = self.carried.iter().position(|(v, _)| *v == number).map(|k| self.next[k])?;
-                (is_next(self.go, next, number, Prim::SubInt), 0, true)
-            }
-            _ => return None,
-        };
-        let is_number = |k: &usize| self.carried[*k].0.ty == Type::INT && reaching == self.carried[*k].0.into();
-        let state = kept.iter().copied().find(is_number)?;
-        let (number, first) = self.carried[state];
-        let is_inside = |v: Var| self.before.iter().any(|s| s.binds.contains(&v)) || self.is_state(v.into());
-        let meets = match if down { (past, first) } else { (first, past) } {
-            (Atom::Int(low), Atom::Int(high)) => low <= high,
-            (Atom::Int(..=0), Atom::Var(high)) => lengths.contains(&high),
-            _ => false,
-        };
-        let step = if down { Prim::SubInt } else { Prim::AddInt };
-        let counts = !past.var().is_some_and(is_inside)
-            && is_next(self.go, self.next[state], number, step)
-            && (meets || !exactly);
-        counts.then_some(Counter { state, first, past, beyond, down })
-    }
-
-    fn is_state(&self, atom: Atom) -> bool {
-        self.carried.iter().any(|(v, _)| atom == (*v).into())
     }
 }
 
@@ -336,46 +254,4 @@ fn done_again(before: &[Stmt], mut wanted: FxHashSet<Var>) -> Option<Vec<&Stmt>>
         _ => false,
     };
     (again.len() <= FEW && again.iter().all(is_little)).then_some(again)
-}
-
-/// The comparison that holds where this one does not.
-fn opposite(prim: Prim) -> Option<Prim> {
-    Some(match prim {
-        Prim::Less => Prim::GreaterEqual,
-        Prim::LessEqual => Prim::Greater,
-        Prim::Greater => Prim::LessEqual,
-        Prim::GreaterEqual => Prim::Less,
-        Prim::NotEqual => Prim::Equal,
-        _ => return None,
-    })
-}
-
-/// The same comparison with its operands exchanged.
-fn mirrored(prim: Prim) -> Option<Prim> {
-    Some(match prim {
-        Prim::Less => Prim::Greater,
-        Prim::LessEqual => Prim::GreaterEqual,
-        Prim::Greater => Prim::Less,
-        Prim::GreaterEqual => Prim::LessEqual,
-        Prim::Equal => Prim::Equal,
-        _ => return None,
-    })
-}
-
-/// Whether a result of a block is a number and one, or a number less one.
-fn is_next(block: &Block, result: Atom, number: Var, step: Prim) -> bool {
-    let Some(stmt) = result.var().and_then(|v| block.stmts.iter().find(|s| s.binds.contains(&v))) else { return false };
-    match &stmt.op {
-        Op::Scalar { prim, args } if *prim == step => match args[..] {
-            [a, Atom::Int(1)] => a == number.into(),
-            [Atom::Int(1), a] => a == number.into() && step == Prim::AddInt,
-            _ => false,
-        },
-        Op::If { then, otherwise, .. } => {
-            let at = stmt.binds.iter().position(|v| Atom::Var(*v) == result);
-            let side_is = |side: &Block, at: usize| with_stack(|| is_next(side, side.results[at], number, step));
-            [then, otherwise].iter().all(|side| at.is_some_and(|at| side_is(side, at)))
-        }
-        _ => false,
-    }
 }
