@@ -506,6 +506,60 @@ fn additions_to_one_place_under_conditions_are_made_once() {
     }
 }
 
+const COUNTS_BESIDE: &str = "\
+fun f(n: int, m: int) -> (int, int, int, int) {
+  down, same, up, other = for i < n with x: int = m, y: int = 3, z: int = 0, w: int = 9 {
+    a = isub x 2
+    b = iadd i 1
+    c = iadd x 1
+    yield a y b c
+  }
+  return down same up other
+}
+";
+
+const COLLECTS_LENGTHS: &str = "\
+fun f(x: real[1]) -> (int) {
+  n = dim x 0
+  last, all = for i < n with k: int = n {
+    d = isub n i
+    e = isub d 1
+    yield e
+    collect k
+  }
+  s = for i.2 < n with t: int = last {
+    v = get all i.2
+    w = imul v v
+    u = iadd t w
+    yield u
+  }
+  return s
+}
+";
+
+#[test]
+fn integers_follow_from_the_index() {
+    let text = simplified(COUNTS_BESIDE);
+    assert!(text.contains("with w: int = 9 {"), "{text}");
+    let squares = simplified(COLLECTS_LENGTHS);
+    assert_eq!(squares.matches("for ").count(), 1, "{squares}");
+    for backend in Backend::ALL {
+        for code in [compile(COUNTS_BESIDE, backend), compile(&text, backend)] {
+            for (n, m) in [(-2, 7), (0, 7), (1, 7), (5, 7), (3, i64::MIN)] {
+                let x = |i: i64| m.wrapping_sub(2 * i);
+                let other = if n > 0 { x(n - 1).wrapping_add(1) } else { 9 };
+                let expected = [x(n.max(0)), 3, n.max(0), other].map(Leaf::Int).to_vec();
+                assert_eq!(code.call(0, &[Leaf::Int(n), Leaf::Int(m)]), Ok(expected), "{n} {m} on {backend:?}");
+            }
+        }
+        for code in [compile(COLLECTS_LENGTHS, backend), compile(&squares, backend)] {
+            for (n, expected) in [(0, 0), (1, 1), (4, 16 + 9 + 4 + 1)] {
+                assert_eq!(code.call(0, &[Leaf::reals(vec![0.5; n])]), Ok(vec![Leaf::Int(expected)]));
+            }
+        }
+    }
+}
+
 const ADDS_MUCH_TO_A_WINDOW: &str = "\
 fun f(x: real[1]) -> (real[1]) {
   n = dim x 0
