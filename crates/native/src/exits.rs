@@ -3,6 +3,7 @@
 use crate::flow::*;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
+use rustc_hash::FxHashSet;
 
 /// A side, and what it gives of what is wanted.
 pub struct Side<'a> {
@@ -43,23 +44,72 @@ pub fn reads(block: &Block, wanted: &[Atom], var: Var) -> bool {
     })
 }
 
-/// The block with other results, which are made from what each side that decides gives.
-pub fn with_results(block: &Block, wanted: &[Atom], results: &dyn Fn(&[Atom]) -> Vec<Atom>) -> Block {
+/// The block with other results, which are made from what each side that decides gives. A side that stops does nothing; `on` is decided where it goes on.
+pub fn with_results(block: &Block, wanted: &[Atom], on: Atom, results: &dyn Fn(&[Atom]) -> Vec<Atom>) -> Block {
     with_stack(|| {
         let Some((stmt, sides)) = branch(block, wanted) else {
-            return Block { stmts: block.stmts.clone(), results: results(wanted) };
+            let stmts = if wanted[0] == on { block.stmts.clone() } else { Vec::new() };
+            return Block { stmts, results: results(wanted) };
         };
-        let [then, otherwise] = sides.map(|side| with_results(side.block, &side.given, results));
-        let Op::If { cond, replayed, .. } = stmt.op else { gradus_source::bug!("a branch is none") };
-        let binds: Vec<Var> = then.results.iter().map(|a| Var::fresh("r", a.ty())).collect();
-        let given = binds.iter().map(|v| Atom::Var(*v)).collect();
-        let stmt = Stmt { binds, op: Op::If { cond, then, otherwise, replayed }, span: stmt.span };
-        let before = block.stmts[..block.stmts.len() - 1].iter().cloned();
-        Block { stmts: before.chain([stmt]).collect(), results: given }
+        let [then, otherwise] = sides.map(|side| with_results(side.block, &side.given, on, results));
+        let mut stmts = block.stmts[..block.stmts.len() - 1].to_vec();
+        let results = branch_again(stmt, then, otherwise, &mut stmts);
+        Block { stmts, results }
     })
 }
 
-/// The body of a loop as it is in every iteration but the last, if the last does nothing and leaves the state as it is.
+/// What is done to stop: the block without the sides that go on, and without what only these want. It gives what is wanted but the decision; nothing if it
+/// never stops. `again` gets what is also done to go on.
+pub fn stopping(block: &Block, wanted: &[Atom], on: Atom, again: &mut Vec<Stmt>) -> Option<Block> {
+    with_stack(|| {
+        let Some((stmt, sides)) = branch(block, wanted) else {
+            let stop = Block { stmts: block.stmts.clone(), results: wanted[1..].to_vec() };
+            return (wanted[0] != on).then_some(stop);
+        };
+        let mut last = Vec::new();
+        let results = match sides.map(|side| stopping(side.block, &side.given, on, again)) {
+            [Some(then), Some(otherwise)] if then.stmts.is_empty() && then == otherwise => then.results,
+            [Some(then), Some(otherwise)] => branch_again(stmt, then, otherwise, &mut last),
+            [Some(side), None] | [None, Some(side)] => {
+                last = side.stmts;
+                side.results
+            }
+            [None, None] => return None,
+        };
+        let after = Block { stmts: last, results };
+        let before = &block.stmts[..block.stmts.len() - 1];
+        let mut stmts: Vec<Stmt> = needed(before, walk::free_vars(&after).into_iter().collect()).cloned().collect();
+        again.extend(stmts.iter().cloned());
+        stmts.extend(after.stmts);
+        Some(Block { stmts, results: after.results })
+    })
+}
+
+/// Writes a branch with other sides; gives what it gives.
+fn branch_again(stmt: &Stmt, then: Block, otherwise: Block, out: &mut Vec<Stmt>) -> Vec<Atom> {
+    let Op::If { cond, replayed, .. } = stmt.op else { gradus_source::bug!("a branch is none") };
+    let binds: Vec<Var> = then.results.iter().map(|a| Var::fresh("r", a.ty())).collect();
+    let given = binds.iter().map(|v| Atom::Var(*v)).collect();
+    out.push(Stmt { binds, op: Op::If { cond, then, otherwise, replayed }, span: stmt.span });
+    given
+}
+
+/// The statements, in order, that others want to have done.
+pub fn needed(stmts: &[Stmt], mut wanted: FxHashSet<Var>) -> impl Iterator<Item = &Stmt> + '_ {
+    let mut found = Vec::new();
+    for stmt in stmts.iter().rev() {
+        if stmt.binds.iter().any(|v| wanted.contains(v)) {
+            stmt.for_each_use(&mut |v| {
+                wanted.insert(v);
+            });
+            found.push(stmt);
+        }
+    }
+    found.into_iter().rev()
+}
+
+/// The body of a loop as it is in every iteration but the last, if the last does nothing and leaves the state as it is. Whole numbers and truth values, which have no
+/// slope, may become anything; but not arrays of these, which the way back may want to undo.
 pub fn going_on(l: &While) -> Option<Block> {
     let states: Vec<Atom> = l.carried.iter().map(|(v, _)| (*v).into()).collect();
     let wanted = &l.body.results[..];
@@ -67,7 +117,9 @@ pub fn going_on(l: &While) -> Option<Block> {
         return None;
     }
     let decisive = leaves(&l.body, wanted);
-    let is_end = |leaf: &Side| leaf.given[1..] == states[..] && leaf.block.stmts.is_empty();
+    let may_change = |state: &Atom| !state.ty().may_be_active() && !state.ty().is_array();
+    let stays = |(given, state): (&Atom, &Atom)| given == state || may_change(state);
+    let is_end = |leaf: &Side| leaf.given[1..].iter().zip(&states).all(stays) && leaf.block.stmts.is_empty();
     let is_right = |leaf: &Side| match leaf.given[0] {
         Atom::Bool(goes_on) => goes_on || is_end(leaf),
         _ => false,

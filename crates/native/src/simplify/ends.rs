@@ -39,7 +39,7 @@ fn take_apart(block: &mut Block, known: &Known) {
             let parts = match &stmt.op {
                 Op::While(l) => match Ending::of(l, &stmt.binds) {
                     Some(ending) => ending.apart(&stmt, &known.lengths),
-                    None => stops_alike(l, &stmt, &known.uses),
+                    None => stops_anywhere(l, &stmt, &known.uses),
                 },
                 _ => None,
             };
@@ -102,7 +102,7 @@ impl<'a> Ending<'a> {
             Some(counter) => self.count(&mut b, &kept, &counter, &mut last),
             None => self.go_on(&mut b, &kept, &mut last),
         }
-        b.stmts(again.into_iter().chain(&self.stop.stmts).map(|stmt| last.stmt(stmt)).collect::<Vec<_>>());
+        b.stmts(again.iter().chain(&self.stop.stmts).map(|stmt| last.stmt(stmt)).collect::<Vec<_>>());
         for (bind, stopped) in stmt.binds.iter().zip(&self.stopped) {
             b.bind(vec![*bind], Op::Copy { value: last.atom(*stopped) });
         }
@@ -118,11 +118,12 @@ impl<'a> Ending<'a> {
         !is_read && !others.into_iter().any(|(_, a)| *a == state.into())
     }
 
-    /// What its stopping side wants to have done.
-    fn done_again(&self) -> Option<Vec<&'a Stmt>> {
+    /// What its stopping side wants to have done; nothing if that is much.
+    fn done_again(&self) -> Option<Vec<Stmt>> {
         let mut wanted: FxHashSet<Var> = self.stopped.iter().filter_map(|a| a.var()).collect();
         walk::for_each_operand(self.stop, &mut |a| wanted.extend(a.var()));
-        done_again(self.before, wanted)
+        let again: Vec<Stmt> = exits::needed(self.before, wanted).cloned().collect();
+        are_little(&again).then_some(again)
     }
 
     /// The same loop, which leaves its state as it is when it stops. `last` gets the names of the state after it.
@@ -173,47 +174,38 @@ fn is_constant(a: Atom) -> bool {
     matches!(a, Atom::Int(_) | Atom::Bool(_))
 }
 
-/// The same for a loop that stops in several places, but always alike and without doing anything.
-fn stops_alike(l: &While, stmt: &Stmt, uses: &FxHashMap<Var, usize>) -> Option<Vec<Stmt>> {
+/// The same for a loop that stops in several places.
+fn stops_anywhere(l: &While, stmt: &Stmt, uses: &FxHashMap<Var, usize>) -> Option<Vec<Stmt>> {
     let Decision { at, decided, on } = Decision::of(l)?;
     if stmt.binds.len() != l.carried.len() {
         return None;
     }
     let tree = Block { stmts: l.body.stmts[..=at].to_vec(), results: Vec::new() };
     let wanted: Vec<Atom> = std::iter::once(decided.into()).chain(l.body.results[1..].iter().copied()).collect();
-    let mut leaves = exits::leaves(&tree, &wanted);
+    let leaves = exits::leaves(&tree, &wanted);
     let states = || l.carried.iter().map(|(state, _)| Atom::Var(*state));
-    let stays = leaves.iter().all(|leaf| leaf.given[0] == on || leaf.given[1..].iter().copied().eq(states()));
+    let (stops, goes): (Vec<_>, Vec<_>) = leaves.iter().partition(|leaf| leaf.given[0] != on);
+    if goes.is_empty() || !leaves.iter().all(|leaf| is_constant(leaf.given[0])) {
+        return None;
+    }
+    let stays = stops.iter().all(|leaf| leaf.block.stmts.is_empty() && leaf.given[1..].iter().copied().eq(states()));
     // What nobody asks for afterwards may as well stay as it is.
-    for leaf in leaves.iter_mut().filter(|leaf| leaf.given[0] != on) {
-        for ((given, bind), state) in leaf.given[1..].iter_mut().zip(&stmt.binds).zip(states()) {
-            if !uses.contains_key(bind) {
-                *given = state;
-            }
+    let mut asked = wanted.clone();
+    for ((given, bind), state) in asked[1..].iter_mut().zip(&stmt.binds).zip(states()) {
+        if !uses.contains_key(bind) {
+            *given = state;
         }
     }
-    if !leaves.iter().all(|leaf| is_constant(leaf.given[0])) {
+    let mut again = Vec::new();
+    let stopping = exits::stopping(&tree, &asked, on, &mut again)?;
+    if !are_little(&again) {
         return None;
     }
-    let (stops, goes): (Vec<_>, Vec<_>) = leaves.iter().partition(|leaf| leaf.given[0] != on);
-    let stopped = stops.first()?.given[1..].to_vec();
-    let mut inside = FxHashSet::default();
-    tree.stmts[at].op.blocks().for_each(|side| {
-        walk::for_each_binder(side, &mut |v| {
-            inside.insert(v);
-        })
-    });
-    let is_alike = |leaf: &&exits::Side| leaf.given[1..] == stopped[..] && leaf.block.stmts.is_empty();
-    let is_outside = |a: &Atom| a.var().is_none_or(|v| !inside.contains(&v));
-    if goes.is_empty() || !stops.iter().all(is_alike) || !stopped.iter().all(is_outside) {
-        return None;
-    }
-    let again = done_again(&tree.stmts[..at], stopped.iter().filter_map(|a| a.var()).collect())?;
     // Whether nobody reads a state variable before the loop stops, nor then.
     let is_result = |number: usize| {
         let (state, _) = l.carried[number];
         let mut next = goes.iter().flat_map(|leaf| leaf.given[1..].iter().enumerate());
-        let is_handed_on = next.any(|(at, a)| at != number && *a == state.into()) || stopped.contains(&state.into());
+        let is_handed_on = next.any(|(at, a)| at != number && *a == state.into()) || walk::mentions(&stopping, state);
         !is_handed_on && !exits::reads(&tree, &wanted, state)
     };
     let kept: Vec<usize> = (0..l.carried.len()).filter(|number| !is_result(*number)).collect();
@@ -221,7 +213,7 @@ fn stops_alike(l: &While, stmt: &Stmt, uses: &FxHashMap<Var, usize>) -> Option<V
         return None;
     }
     let carried: Vec<(Var, Atom)> = kept.iter().map(|k| l.carried[*k]).collect();
-    let body = exits::with_results(&tree, &wanted, &|given| {
+    let body = exits::with_results(&tree, &wanted, on, &|given| {
         let goes_on = given[0] == on;
         let next = kept.iter().map(|k| if goes_on { given[1 + k] } else { l.carried[*k].0.into() });
         std::iter::once(Atom::Bool(goes_on)).chain(next).collect()
@@ -231,27 +223,19 @@ fn stops_alike(l: &While, stmt: &Stmt, uses: &FxHashMap<Var, usize>) -> Option<V
     let mut last = Renaming::default();
     let states: Vec<Var> = carried.iter().map(|(v, _)| *v).collect();
     last.map.extend(states.into_iter().zip(b.while_loop(carried, body)));
-    b.stmts(again.into_iter().map(|stmt| last.stmt(stmt)).collect::<Vec<_>>());
-    for (bind, stopped) in stmt.binds.iter().zip(&stopped) {
-        b.bind(vec![*bind], Op::Copy { value: last.atom(*stopped) });
+    let stopping = last.block(&stopping);
+    b.stmts(stopping.stmts);
+    for (bind, stopped) in stmt.binds.iter().zip(stopping.results) {
+        b.bind(vec![*bind], Op::Copy { value: stopped });
     }
     Some(b.pop(Vec::new()).stmts)
 }
 
-/// The statements that others want to have done; nothing if they are too many, or much work.
-fn done_again(before: &[Stmt], mut wanted: FxHashSet<Var>) -> Option<Vec<&Stmt>> {
-    let mut again = Vec::new();
-    for stmt in before.iter().rev() {
-        if stmt.binds.iter().any(|v| wanted.contains(v)) {
-            stmt.op.for_each_operand(&mut |a| wanted.extend(a.var()));
-            again.push(stmt);
-        }
-    }
-    again.reverse();
-    let is_little = |stmt: &&Stmt| match &stmt.op {
+/// Whether these statements are few and not much work.
+fn are_little(stmts: &[Stmt]) -> bool {
+    let is_little = |stmt: &Stmt| match &stmt.op {
         Op::Scalar { prim, .. } => scalar::is_cheap(*prim),
-        Op::Select { .. } | Op::Dim { .. } | Op::Get { .. } => true,
-        _ => false,
+        op => matches!(op, Op::Select { .. } | Op::Dim { .. } | Op::Get { .. } | Op::Tag { .. } | Op::Unpack { .. }),
     };
-    (again.len() <= FEW && again.iter().all(is_little)).then_some(again)
+    stmts.len() <= FEW && stmts.iter().all(is_little)
 }
