@@ -1,9 +1,13 @@
 //! Loops that look for the best of several things, such as the nearest that a ray hits: an iteration replaces the state by what does not depend on it, or
 //! keeps it. Only one iteration has a slope, the last that replaced the state. So the loop notes which that was and what it began with, and the way back runs it
-//! again, instead of keeping the state of every iteration and running all of them again.
+//! again, instead of keeping the state of every iteration and running all of them again. Of the list that such a loop walks through it is enough to know how far that was
+//! (see `walks`).
 
+use super::control::count_iterations;
 use super::extremes::is_pure;
+use super::walks::Walk;
 use super::*;
+use crate::exits;
 use gradus_core::traverse::with_stack;
 
 /// More decisions than this are no choice that people write.
@@ -17,10 +21,53 @@ enum Fate {
     Depends(Atom, Box<[Fate; 2]>),
 }
 
+/// A loop that chooses.
+struct Choice {
+    /// The first part of the state that is chosen.
+    first: usize,
+    /// The variables through which it passes.
+    passed: FxHashSet<Var>,
+    /// What walks through the cells among which it chooses.
+    walks: Vec<Walk>,
+}
+
 /// What a loop has noted: the number of the iteration that counts, and the state at its start.
 pub(super) struct Chosen {
     last: Var,
     before: Vec<Atom>,
+    walks: Vec<Walk>,
+    /// How many iterations a loop has that ends by a condition.
+    count: Option<Var>,
+}
+
+/// The parts of a loop.
+struct Parts<'a> {
+    carried: &'a [(Var, Atom)],
+    body: &'a Block,
+    /// What the body gives the state.
+    next: &'a [Atom],
+}
+
+fn parts(op: &Op) -> Option<Parts<'_>> {
+    let (carried, body, next) = match op {
+        Op::For(l) => (&l.carried, &l.body, &l.body.results[..]),
+        Op::While(l) => (&l.carried, &l.body, &l.body.results[1..]),
+        _ => return None,
+    };
+    (next.len() == carried.len()).then_some(Parts { carried, body, next })
+}
+
+/// The body of a loop as it is when the loop goes on, and its index.
+fn going_on(op: &Op) -> Option<(Block, Option<Var>)> {
+    match op {
+        Op::For(l) => Some((l.body.clone(), Some(l.index))),
+        Op::While(l) => {
+            let mut body = exits::going_on(l)?;
+            body.results.remove(0);
+            Some((body, None))
+        }
+        _ => None,
+    }
 }
 
 /// Follows a part of the state back to where it is kept or replaced.
@@ -119,100 +166,149 @@ impl Tell<'_> {
 }
 
 impl Sweep<'_> {
-    /// If a loop only chooses, the first part of the state that has a slope, and the variables through which it passes.
-    fn choice(&self, l: &For) -> Option<(usize, FxHashSet<Var>)> {
-        let parts: Vec<usize> = (0..l.carried.len()).filter(|at| self.active.contains(&l.carried[*at].0)).collect();
-        let first = *parts.first()?;
+    /// What a loop chooses, if it does no more than that.
+    fn choice(&self, op: &Op) -> Option<Choice> {
+        let Parts { carried, body, next } = parts(op)?;
+        let active = (0..carried.len()).filter(|at| self.active.contains(&carried[*at].0));
+        let (walking, chosen): (Vec<usize>, Vec<usize>) = active.partition(|at| carried[*at].0.ty.shape().is_some());
+        let first = *chosen.first()?;
         let is_decided = |stmt: &&Stmt| matches!(stmt.op, Op::If { .. } | Op::Select { .. });
-        let decided = l.body.stmts.iter().filter(is_decided).flat_map(|stmt| &stmt.binds);
+        let decided = body.stmts.iter().filter(is_decided).flat_map(|stmt| &stmt.binds);
         let decided: FxHashSet<Atom> = decided.map(|v| Atom::Var(*v)).collect();
-        let may_be = l.body.results.len() == l.carried.len()
-            && parts.iter().all(|at| decided.contains(&l.body.results[*at]))
-            && l.carried.iter().all(|(v, _)| v.ty.shape().is_none())
-            && is_pure(&l.body, &mut Vec::new());
-        if !may_be {
+        if !chosen.iter().all(|at| decided.contains(&next[*at])) || !is_pure(body, &mut Vec::new()) {
             return None;
         }
         let mut bound = FxHashMap::default();
-        walk::for_each_stmt(&l.body, &mut |stmt| bound.extend(stmt.binds.iter().map(|v| (*v, stmt))));
-        let mut depends_on: FxHashSet<Var> = parts.iter().map(|at| l.carried[*at].0).collect();
-        crate::activity::propagate(&l.body, &mut depends_on);
+        walk::for_each_stmt(body, &mut |stmt| bound.extend(stmt.binds.iter().map(|v| (*v, stmt))));
+        let mut depends_on: FxHashSet<Var> = chosen.iter().map(|at| carried[*at].0).collect();
+        crate::activity::propagate(body, &mut depends_on);
         let follow = |at: usize| {
-            let state = l.carried[at].0;
+            let state = carried[at].0;
             let mut follow =
                 Follow { state, bound: &bound, passed: FxHashSet::default(), decisions: 0, depends_on: &depends_on };
-            follow.fate(l.body.results[at]).map(|fate| (fate, follow.passed))
+            follow.fate(next[at]).map(|fate| (fate, follow.passed))
         };
         let (fate, passed) = follow(first)?;
         let is_choice = matches!(fate, Fate::Depends(..))
-            && parts[1..].iter().all(|at| follow(*at).is_some_and(|(other, _)| other == fate))
-            && l.carried.iter().all(|(v, _)| !v.ty.is_array() || is_only_handed_on(&l.body, *v));
-        is_choice.then_some((first, passed))
+            && chosen[1..].iter().all(|at| follow(*at).is_some_and(|(other, _)| other == fate))
+            && carried.iter().all(|(v, _)| !v.ty.is_array() || is_only_handed_on(body, *v));
+        if !is_choice {
+            return None;
+        }
+        let (body, _) = going_on(op)?;
+        let walk = |at: &usize| Walk::of(*at, carried[*at].0, body.results[*at], &body);
+        Some(Choice { first, passed, walks: walking.iter().map(walk).collect::<Option<_>>()? })
     }
 
-    pub(super) fn is_choice(&self, l: &For) -> bool {
-        self.choice(l).is_some()
+    pub(super) fn is_choice(&self, op: &Op) -> bool {
+        self.choice(op).is_some()
     }
 
-    pub(super) fn forward_choice(&mut self, stmt: &Stmt, l: &For) -> Record {
-        let Some((first, passed)) = self.choice(l) else { gradus_source::bug!("a loop that does not choose") };
-        let mut noting = l.clone();
-        let mut tell = Tell { state: l.carried[first].0, passed: &passed, told: FxHashMap::default() };
-        tell.block(&mut noting.body);
-        let replaced = tell.is_replaced(l.body.results[first]);
+    pub(super) fn forward_choice(&mut self, stmt: &Stmt) -> Record {
+        let Some((Choice { first, passed, walks }, Parts { carried: states, next, .. })) =
+            self.choice(&stmt.op).zip(parts(&stmt.op))
+        else {
+            gradus_source::bug!("a loop that does not choose")
+        };
         let mut binds = stmt.binds.clone();
+        let mut op = stmt.op.clone();
+        let (carried, body, index, count) = match &mut op {
+            Op::For(l) => (&mut l.carried, &mut l.body, l.index, None),
+            Op::While(l) => {
+                let index = Var::fresh("steps", Type::INT);
+                let count = count_iterations(&mut binds, &mut l.carried, &mut l.body, index, self.b);
+                (&mut l.carried, &mut l.body, index, Some(count))
+            }
+            _ => gradus_source::bug!("a choice of something that is no loop"),
+        };
+        let mut tell = Tell { state: states[first].0, passed: &passed, told: FxHashMap::default() };
+        tell.block(body);
+        let replaced = tell.is_replaced(next[first]);
         let mut note = |name: Name, now: Atom, init: Atom| {
-            let [so_far, next, found] = [(); 3].map(|()| Var::fresh(name, now.ty()));
-            noting.carried.push((so_far, init));
-            let op = Op::Select { cond: replaced, then: now, otherwise: so_far.into() };
-            noting.body.stmts.push(Stmt { binds: vec![next], op, span: stmt.span });
-            noting.body.results.push(next.into());
+            let [so_far, found] = [(); 2].map(|()| Var::fresh(name, now.ty()));
+            carried.push((so_far, init));
+            self.b.push();
+            let next = self.b.select(replaced, now, so_far.into());
+            body.stmts.extend(self.b.pop(Vec::new()).stmts);
+            body.results.push(next);
             binds.push(found);
             found
         };
-        let last = note("last".into(), l.index.into(), Atom::Int(-1));
-        let before = l.carried.iter().map(|(state, init)| match state.ty.is_array() {
+        let last = note("last".into(), index.into(), Atom::Int(-1));
+        let before = states.iter().map(|(state, init)| match state.ty.is_array() {
             // Nobody looks at it.
             true => *init,
             false => note(state.name.with("_before"), (*state).into(), *init).into(),
         });
         let before = before.collect();
-        self.b.stmt(Stmt { binds, op: Op::For(noting), span: stmt.span });
-        Record::Chosen(Chosen { last, before })
+        self.b.stmt(Stmt { binds, op, span: stmt.span });
+        Record::Chosen(Chosen { last, before, walks, count })
     }
 
-    pub(super) fn backward_choice(&mut self, stmt: &Stmt, l: &For, chosen: Chosen) {
+    pub(super) fn backward_choice(&mut self, stmt: &Stmt, chosen: Chosen) {
         let adjs: Vec<Option<Atom>> = stmt.binds.iter().map(|v| self.take(*v)).collect();
         if adjs.iter().all(Option::is_none) {
             return;
         }
-        let some = self.b.scalar(Prim::GreaterEqual, &[chosen.last.into(), Atom::Int(0)]);
-        let own: Vec<Var> = l.carried.iter().map(|(v, _)| *v).chain([l.index]).collect();
-        let starts = l.carried.iter().filter_map(|(_, init)| init.var());
-        let free: Vec<Var> = outer_vars(&l.body, &own).into_iter().chain(starts).collect();
+        let Some((Parts { carried, .. }, (body, index))) = parts(&stmt.op).zip(going_on(&stmt.op)) else { return };
+        let Chosen { last, before, walks, count } = chosen;
+        let steps = match (count, &stmt.op) {
+            // The last iteration only stops.
+            (Some(count), _) => self.b.scalar(Prim::SubInt, &[count.into(), Atom::Int(1)]),
+            (None, Op::For(l)) => l.count,
+            _ => return,
+        };
+        let some = self.b.scalar(Prim::GreaterEqual, &[last.into(), Atom::Int(0)]);
+        // The adjoints behind the iteration that counts: what is chosen stays as it is from there on.
+        let mut behind = adjs.clone();
+        for walk in &walks {
+            if let Some(adj) = adjs[walk.at] {
+                let from = self.b.scalar(Prim::AddInt, &[last.into(), Atom::Int(1)]);
+                let steps = self.b.scalar(Prim::SubInt, &[steps, from]);
+                behind[walk.at] = Some(self.walk_back(walk, steps, adj));
+            }
+        }
+        let is_walked = |at: usize| walks.iter().any(|walk| walk.at == at);
+        let own: Vec<Var> = carried.iter().map(|(v, _)| *v).chain(index).collect();
+        let starts = carried.iter().filter_map(|(_, init)| init.var());
+        let free: Vec<Var> = outer_vars(&body, &own).into_iter().chain(starts).collect();
+        let mut walked = Vec::new();
         self.around(&free, |s| {
             s.b.push();
-            let mut renaming = Renaming { map: [(l.index, chosen.last.into())].into_iter().collect() };
-            // The state at the start decides what is done, and nothing else depends on it.
-            let starts: Vec<Var> = l.carried.iter().map(|(state, _)| state.refresh()).collect();
-            for ((state, start), before) in own.iter().zip(&starts).zip(&chosen.before) {
+            let mut renaming = Renaming { map: index.map(|index| (index, last.into())).into_iter().collect() };
+            // The state at the start decides what is done, and nothing else depends on it but what it walks through.
+            let starts: Vec<Var> = carried.iter().map(|(state, _)| state.refresh()).collect();
+            for (((state, _), start), before) in carried.iter().zip(&starts).zip(&before) {
                 s.b.bind(vec![*start], Op::Stop { value: *before });
                 renaming.map.insert(*state, (*start).into());
             }
-            s.replay(&l.body, renaming, &adjs);
+            s.replay(&body, renaming, &behind);
+            let before: Vec<Atom> = walks.iter().map(|walk| s.take_or_zero(starts[walk.at])).collect();
             starts.iter().for_each(|start| {
                 s.take(*start);
             });
-            let then = s.b.pop(Vec::new());
+            let then = s.b.pop(before);
             s.b.push();
-            for ((_, init), adj) in l.carried.iter().zip(&adjs) {
-                if let Some(adj) = adj {
-                    s.add(*init, *adj);
+            for (at, ((_, init), adj)) in carried.iter().zip(&adjs).enumerate() {
+                if let Some(adj) = adj.filter(|_| !is_walked(at)) {
+                    s.add(*init, adj);
                 }
             }
-            let otherwise = s.b.pop(Vec::new());
-            s.branch_unless_empty(some, then, otherwise);
+            let mut unchanged = Vec::new();
+            for walk in &walks {
+                unchanged.push(behind[walk.at].unwrap_or_else(|| s.zeros_like(carried[walk.at].1)));
+            }
+            let otherwise = s.b.pop(unchanged);
+            match walks.is_empty() {
+                true => s.branch_unless_empty(some, then, otherwise),
+                false => walked = s.b.branch(some, then, otherwise),
+            }
         });
+        let ahead = self.b.select(some, last.into(), Atom::Int(0));
+        for (walk, adj) in walks.iter().zip(walked) {
+            let first = self.walk_back(walk, ahead, adj);
+            self.add(carried[walk.at].1, first);
+        }
     }
 }
 

@@ -17,8 +17,9 @@ impl Sweep<'_> {
             Op::Call { function, args } if wanted && self.is_traced_call(*function, args) => {
                 self.forward_traced_call(*function, args, &stmt.binds)
             }
+            Op::While(_) if wanted && self.is_walk(&stmt.op) => self.forward_walks(stmt),
             Op::For(l) if wanted && extremes::are_all(l) => self.forward_extremes(stmt, l),
-            Op::For(l) if wanted && self.is_choice(l) => self.forward_choice(stmt, l),
+            Op::For(_) | Op::While(_) if wanted && self.is_choice(&stmt.op) => self.forward_choice(stmt),
             Op::If { .. } | Op::For(_) | Op::While(_) if wanted && self.is_kept_in_trace(&stmt.op) => {
                 self.forward_traced(stmt)
             }
@@ -118,8 +119,8 @@ impl Sweep<'_> {
     }
 
     /// Whether this is a loop of which only one iteration has a slope.
-    pub(super) fn is_search(&self, l: &For) -> bool {
-        extremes::are_all(l) || self.is_choice(l)
+    pub(super) fn is_search(&self, op: &Op) -> bool {
+        matches!(op, Op::For(l) if extremes::are_all(l)) || self.is_choice(op)
     }
 
     pub(super) fn is_kept_in_trace(&self, op: &Op) -> bool {
@@ -131,7 +132,7 @@ impl Sweep<'_> {
     fn has_loops_in_turn(&self, op: &Op) -> bool {
         fn has_state(s: &Sweep<'_>, op: &Op) -> bool {
             match op {
-                Op::For(l) => !l.carried.is_empty() && !s.is_search(l),
+                Op::For(l) => !l.carried.is_empty() && !s.is_search(op),
                 op => matches!(op, Op::While(_)),
             }
         }
@@ -247,6 +248,7 @@ impl Sweep<'_> {
                 Record::Plain
                 | Record::Extremes(_)
                 | Record::Chosen(_)
+                | Record::Walked(_)
                 | Record::Branch(_)
                 | Record::Call { .. }
                 | Record::Traced(_)

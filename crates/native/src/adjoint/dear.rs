@@ -70,9 +70,9 @@ fn state_counts(l: &For) -> Vec<Vec<Atom>> {
 impl Sweep<'_> {
     /// Makes the loops inside a loop with state collect such numbers.
     pub(super) fn collect_dear(&mut self, stmt: &mut Stmt) -> Vec<Dear> {
-        let is_wanted = self.may_have_adjoint(stmt) && !self.is_kept_in_trace(&stmt.op);
+        let is_wanted = self.may_have_adjoint(stmt) && !self.is_kept_in_trace(&stmt.op) && !self.is_search(&stmt.op);
         match &mut stmt.op {
-            Op::For(l) if is_wanted && !l.carried.is_empty() && !self.is_search(l) => {
+            Op::For(l) if is_wanted && !l.carried.is_empty() => {
                 let room = Room { steps: l.count, states: state_counts(l) };
                 let found = self.collect_from(&mut l.body, &FxHashSet::default(), &[], &room);
                 if !found.is_empty() {

@@ -26,7 +26,8 @@ pub(super) fn is_pure(block: &Block, opened: &mut Vec<Var>) -> bool {
             Op::Call { .. } | Op::Plug { .. } | Op::Push { .. } | Op::Pop { .. } | Op::Product(_) => false,
             op => {
                 let boxes = stmt.binds.iter().any(|v| v.ty.shape().is_some());
-                !boxes && op.blocks().all(|inner| is_pure(inner, opened))
+                let makes_boxes = boxes && !matches!(op, Op::Unpack { .. } | Op::If { .. });
+                !makes_boxes && op.blocks().all(|inner| is_pure(inner, opened))
             }
         })
     })

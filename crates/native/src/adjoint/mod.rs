@@ -38,6 +38,7 @@ mod restored;
 mod sums;
 mod traced;
 mod undo;
+mod walks;
 
 use crate::flow::walk::{free_vars, Renaming};
 use crate::flow::*;
@@ -164,6 +165,8 @@ enum Record {
     Extremes(Vec<Var>),
     /// A loop that chooses, with what it has noted.
     Chosen(chosen::Chosen),
+    /// A loop that walks through cells.
+    Walked(walks::Walked),
     /// A branch of plain arithmetic.
     Branch(branches::Computed),
     /// A call of a function in two halves.
@@ -443,13 +446,15 @@ impl<'a> Sweep<'a> {
                 | Record::Loop { .. }
                 | Record::Extremes(_)
                 | Record::Chosen(_)
+                | Record::Walked(_)
                 | Record::Call { .. }
                 | Record::PutOff => self.backward_if(stmt),
             },
             (Op::For(_) | Op::While(_), _) => match (record, &stmt.op) {
                 (Record::Traced(traced), _) => self.backward_traced_loop(stmt, traced),
                 (Record::Extremes(kept), Op::For(l)) => self.backward_extremes(&stmt, l, &kept),
-                (Record::Chosen(chosen), Op::For(l)) => self.backward_choice(&stmt, l, chosen),
+                (Record::Chosen(chosen), _) => self.backward_choice(&stmt, chosen),
+                (Record::Walked(walked), Op::While(l)) => self.backward_walks(&stmt.binds, &l.carried, walked),
                 (record, _) => self.backward_loop(stmt, record),
             },
             (Op::Call { function, args }, binds) => match record {
@@ -458,6 +463,7 @@ impl<'a> Sweep<'a> {
                 | Record::Loop { .. }
                 | Record::Extremes(_)
                 | Record::Chosen(_)
+                | Record::Walked(_)
                 | Record::Branch(_)
                 | Record::Traced(_)
                 | Record::PutOff => self.backward_call(*function, args, binds),
