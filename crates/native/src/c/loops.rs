@@ -194,7 +194,9 @@ impl Emitter<'_> {
         self.bits.insert(whole.index, BITS_OF_LENGTH);
         self.line(&format!("for (int64_t {number} = {first} / {length}; {number} < {past} / {length}; {number}++) {{"));
         let targets = self.rows(into.arrays, &periods.rows, &number);
+        self.loops_around += 1;
         self.nested(&whole.body, &[], &targets);
+        self.loops_around -= 1;
         self.line("}");
         self.depth -= 1;
         self.line("}");
