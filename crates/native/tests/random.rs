@@ -30,6 +30,16 @@ fn random_programs_agree_with_the_reference() {
     agree(120, generate, |way| way.backend == Backend::Cranelift || way.simplified);
 }
 
+/// Each was refused by the checker, or stopped the compiler.
+#[test]
+fn programs_that_were_once_not_compiled_agree() {
+    let generate = |seed| gradus_generate::generate(seed, gradus_generate::Options::default());
+    for seed in [931_366, 7_100_342] {
+        let tally = compare(seed..seed + 1, generate, &Way::ALL[..3]);
+        assert!(tally.compared > 0 && tally.differences.is_empty(), "{}", tally.differences.join("\n"));
+    }
+}
+
 #[test]
 fn random_programs_over_matrices_agree_with_the_reference() {
     agree(20, grids::generate, |way| way.backend == Backend::Cranelift);

@@ -314,6 +314,9 @@ struct AddsUp<'a> {
     active: FxHashSet<Var>,
     /// What depends on results of calls.
     parts: FxHashSet<Var>,
+    /// Whether what is looked at is in a branch without calls. Its way back is one statement: the adjoints of calls come out of it, so that their results
+    /// cannot go in.
+    in_branch: bool,
 }
 
 impl<'a> AddsUp<'a> {
@@ -331,11 +334,23 @@ impl<'a> AddsUp<'a> {
             && !accumulates
             && !arrays
             && !others.any(|called| module.may_recurse(*called, recursive))
-            && AddsUp { key, active, parts: FxHashSet::default() }.block(&function.body)
+            && AddsUp { key, active, parts: FxHashSet::default(), in_branch: false }.block(&function.body)
     }
 
     fn is_part(&self, atom: Atom) -> bool {
         atom.var().is_some_and(|v| self.parts.contains(&v))
+    }
+
+    /// Whether the adjoint of a result may be multiplied by a number, whose own adjoint is multiplied by the result.
+    fn may_scale(&self, factor: Atom) -> bool {
+        !self.is_part(factor) && !(self.in_branch && factor.var().is_some_and(|v| self.active.contains(&v)))
+    }
+
+    /// What is put off as a whole cannot wait for a result whose adjoint it gives.
+    fn waits(&self, stmt: &Stmt) -> bool {
+        let mut waits = false;
+        stmt.for_each_use(&mut |v| waits |= !v.ty.accumulator && self.parts.contains(&v));
+        waits
     }
 
     fn block(&mut self, block: &Block) -> bool {
@@ -366,7 +381,14 @@ impl<'a> AddsUp<'a> {
                 let is_active = |a: &Atom| a.var().is_some_and(|v| self.active.contains(&v));
                 args.iter().map(is_active).eq(self.key.active.iter().copied()) && !args.iter().any(|a| self.is_part(*a))
             }
-            Op::If { cond, then, otherwise, .. } => !self.is_part(*cond) && self.block(then) && self.block(otherwise),
+            Op::If { .. } | Op::For(_) if calls && self.waits(stmt) => false,
+            Op::If { cond, then, otherwise, .. } => {
+                let around = self.in_branch;
+                self.in_branch = !calls;
+                let adds_up = !self.is_part(*cond) && self.block(then) && self.block(otherwise);
+                self.in_branch = around;
+                adds_up
+            }
             Op::For(l) if calls => {
                 let mut atoms = l.carried.iter().map(|(_, init)| *init).chain([l.count]);
                 let passive = l.carried.iter().all(|(state, _)| !self.active.contains(state));
@@ -377,8 +399,8 @@ impl<'a> AddsUp<'a> {
             Op::Scalar { .. } if !stmt.binds.iter().any(|v| self.active.contains(v)) => true,
             Op::Scalar { prim, args } => match (prim, &args[..]) {
                 (Prim::AddReal | Prim::SubReal | Prim::NegReal, _) => true,
-                (Prim::MulReal, [a, b]) => self.is_part(*a) != self.is_part(*b),
-                (Prim::DivReal, [_, by]) => !self.is_part(*by),
+                (Prim::MulReal, [a, b]) => self.may_scale(if self.is_part(*a) { *b } else { *a }),
+                (Prim::DivReal, [_, by]) => self.may_scale(*by),
                 _ => false,
             },
             Op::Copy { .. } | Op::Stop { .. } | Op::Freeze { .. } | Op::Open { .. } => true,

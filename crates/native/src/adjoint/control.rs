@@ -210,7 +210,8 @@ impl Sweep<'_> {
 
     /// Whether a statement with nested blocks has anything to be taken backwards.
     pub(super) fn is_wanted(&self, stmt: &Stmt, adjs: &[Option<Atom>]) -> bool {
-        adjs.iter().any(|a| a.is_some()) || outer_accumulators(&stmt.op).iter().any(|acc| self.sums.contains_key(acc))
+        let has_adj = |acc: &Var| self.sums.contains_key(acc) && self.active.contains(acc);
+        adjs.iter().any(|a| a.is_some()) || outer_accumulators(&stmt.op).iter().any(has_adj)
     }
 
     /// The adjoints of a loop's active state after its last iteration, each with its position and a variable for the way back. All
