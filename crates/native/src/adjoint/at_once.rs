@@ -343,7 +343,8 @@ impl<'a> AddsUp<'a> {
 
     /// Whether the adjoint of a result may be multiplied by a number, whose own adjoint is multiplied by the result.
     fn may_scale(&self, factor: Atom) -> bool {
-        !self.is_part(factor) && !(self.in_branch && factor.var().is_some_and(|v| self.active.contains(&v)))
+        let has_slope = factor.var().is_some_and(|v| self.active.contains(&v));
+        !(self.is_part(factor) || has_slope && self.in_branch)
     }
 
     /// What is put off as a whole cannot wait for a result whose adjoint it gives.

@@ -31,11 +31,8 @@ pub(super) struct Cut {
 fn is_plain(l: &For) -> bool {
     let mut plain = l.carried.is_empty() && l.body.results.iter().all(|result| !result.ty().is_counted());
     walk::for_each_stmt(&l.body, &mut |stmt| {
-        plain &= match &stmt.op {
-            Op::If { .. } | Op::Check { .. } | Op::Add { .. } => true,
-            Op::Scalar { .. } | Op::Select { .. } | Op::Dim { .. } | Op::Get { .. } => true,
-            _ => false,
-        };
+        let computes = matches!(stmt.op, Op::Scalar { .. } | Op::Select { .. } | Op::Dim { .. } | Op::Get { .. });
+        plain &= computes || matches!(stmt.op, Op::If { .. } | Op::Check { .. } | Op::Add { .. });
         plain &= stmt.binds.iter().all(|v| !v.ty.is_counted());
     });
     plain
