@@ -118,11 +118,14 @@ impl Sweep<'_> {
 
     /// Both sweeps of a block, given the adjoints of its results; gives what it gives, and then the adjoints of some variables.
     fn both_sweeps(&mut self, block: Block, seeds: impl FnOnce(&mut Self) -> Vec<Option<Atom>>, wrt: &[Var]) -> Block {
+        // What other statements, whose two sweeps are done, add to is not done here.
+        let settled = std::mem::take(&mut self.settled);
         self.b.push();
         let records = self.forward(block.stmts);
         let seeds = seeds(self);
         self.seed(&block.results, &seeds);
         self.backward(records);
+        self.settled = settled;
         let adjs: Vec<Atom> = wrt.iter().map(|v| self.take_or_zero(*v)).collect();
         let mut whole = self.b.pop([block.results, adjs].concat());
         crate::simplify::dead_code(&mut whole, self.module);
