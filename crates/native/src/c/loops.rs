@@ -4,7 +4,7 @@ use super::blocks::BITS_OF_LENGTH;
 use super::cells::is_box;
 use super::emit::{Emitter, RowOf};
 use super::extremes::search;
-use super::parts::{self, Cut, Periods};
+use super::parts;
 use super::vectors::{early, has_booleans, has_functions, in_lanes, is_slow_alone, vectors, Early, Late, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
@@ -157,53 +157,24 @@ impl Emitter<'_> {
             let is_better = |part: &For| runs_in_lanes(part) || parts::periods(part, rows, self.module).is_some();
             let cut = parts::cut(l, self.module).filter(|cut| is_better(&cut.below) || is_better(&cut.above));
             if let Some(cut) = cut {
-                return self.cut(&cut, state, into, [from, to], span);
+                return self.cut_loop(&cut, state, into, [from, to], span);
             }
             if let Some(periods) = parts::periods(l, rows, self.module) {
-                return self.periods(l, &periods, into, [from, to], span);
+                return self.in_periods(l, &periods, into, [from, to], span);
             }
         }
         self.one_by_one(l, state, into, [from, to], span);
     }
 
-    /// A loop cut at a bound, which may lie on either side of its iterations.
-    fn cut(&mut self, cut: &Cut, state: &[String], into: &Collected<'_>, [from, to]: [&str; 2], span: Span) {
-        let (bound, end) = (self.atom(cut.bound), format!("{}_bound", self.name(cut.below.index)));
-        let behind = if cut.inclusive { format!("{bound} + 1") } else { bound.clone() };
-        self.line(&format!("int64_t {end} = {bound} < {from} ? {from} : {bound} < {to} ? {behind} : {to};"));
-        self.iterations(&cut.below, state, into, [from, &end], span);
-        self.iterations(&cut.above, state, into, [&end, to], span);
-    }
-
-    /// A loop in periods; what is before the first whole one and after the last is done one by one.
-    fn periods(&mut self, l: &For, periods: &Periods, into: &Collected<'_>, [from, to]: [&str; 2], span: Span) {
-        let (index, length, place) = (self.name(l.index), periods.length, self.place(span));
-        let names = ["first", "past", "edge", "edge_end"].map(|word| format!("{index}_{word}"));
-        let [first, past, edge, end] = &names;
-        self.line(&format!("int64_t {first} = ({from} + {}) / {length} * {length};", length - 1));
-        self.line(&format!("{first} = {first} < {to} ? {first} : {to};"));
-        self.line(&format!("int64_t {past} = {to} - {to} % {length};"));
-        self.line(&format!("{past} = {past} > {first} ? {past} : {first};"));
-        self.line(&format!("for (int64_t {edge} = {from}, {end} = {first};; {edge} = {past}, {end} = {to}) {{"));
-        self.depth += 1;
-        self.one_by_one(l, &[], into, [edge, end], span);
-        self.line(&format!("if ({end} == {to}) break;"));
-        self.line(&format!("GR_STEPS({past} - {first}, {place});"));
-        let whole = &periods.whole;
-        let number = self.name(whole.index);
-        self.bits.insert(whole.index, BITS_OF_LENGTH);
-        self.line(&format!("for (int64_t {number} = {first} / {length}; {number} < {past} / {length}; {number}++) {{"));
-        let targets = self.rows(into.arrays, &periods.rows, &number);
-        self.loops_around += 1;
-        self.nested(&whole.body, &[], &targets);
-        self.loops_around -= 1;
-        self.line("}");
-        self.depth -= 1;
-        self.line("}");
-    }
-
     /// A loop as it is, in vector lanes if it can.
-    fn one_by_one(&mut self, l: &For, state: &[String], into: &Collected<'_>, [from, to]: [&str; 2], span: Span) {
+    pub(super) fn one_by_one(
+        &mut self,
+        l: &For,
+        state: &[String],
+        into: &Collected<'_>,
+        [from, to]: [&str; 2],
+        span: Span,
+    ) {
         let Collected { arrays, rows, known } = *into;
         let index = self.name(l.index);
         self.bits.insert(l.index, BITS_OF_LENGTH);
@@ -419,7 +390,7 @@ impl Emitter<'_> {
     }
 
     /// Where the body leaves what is collected: numbers go to their places, rows of unknown shape to a variable first.
-    fn rows(&mut self, arrays: &[Var], rows: &[Option<Vec<usize>>], index: &str) -> Vec<String> {
+    pub(super) fn rows(&mut self, arrays: &[Var], rows: &[Option<Vec<usize>>], index: &str) -> Vec<String> {
         let mut targets = Vec::new();
         for (array, row) in arrays.iter().zip(rows) {
             let name = self.name(*array);

@@ -2,6 +2,9 @@
 //! (`i / 30`, `i mod 15`) have the iterations of one period written out, in which the digits are known. So an array that is put together from others, or filled
 //! from rows of a few numbers, costs little more than to write it.
 
+use super::blocks::BITS_OF_LENGTH;
+use super::emit::Emitter;
+use super::loops::Collected;
 use crate::flow::walk::Renaming;
 use crate::flow::*;
 use crate::peel::mirrored;
@@ -9,6 +12,7 @@ use crate::simplify;
 use crate::spread::width;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
+use gradus_source::Span;
 use rustc_hash::FxHashMap;
 
 /// Statements of a loop that may stand twice in the program.
@@ -22,9 +26,9 @@ const MOST: usize = 1024;
 pub(super) struct Cut {
     pub(super) below: For,
     pub(super) above: For,
-    pub(super) bound: Atom,
+    bound: Atom,
     /// Whether the bound itself is below.
-    pub(super) inclusive: bool,
+    inclusive: bool,
 }
 
 /// Whether a loop computes and collects numbers, without loops inside, so that it may be written more than once.
@@ -102,11 +106,11 @@ fn knowing(l: &For, asked: &Stmt, outcome: bool, module: &Module) -> Option<For>
 /// A loop in periods of its digits.
 pub(super) struct Periods {
     /// How many iterations a period has.
-    pub(super) length: i64,
+    length: i64,
     /// A loop over periods that collects what all iterations of one do.
-    pub(super) whole: For,
+    whole: For,
     /// Of each array how much that is.
-    pub(super) rows: Vec<Option<Vec<usize>>>,
+    rows: Vec<Option<Vec<usize>>>,
 }
 
 /// Writes one period out of a loop that finds digits of its index; `rows`: what it collects.
@@ -221,4 +225,56 @@ fn common_multiple(a: i64, b: i64) -> i64 {
         (divisor, rest) = (rest, divisor % rest);
     }
     a / divisor * b
+}
+
+impl Emitter<'_> {
+    /// A loop cut at a bound, which may lie on either side of its iterations.
+    pub(super) fn cut_loop(
+        &mut self,
+        cut: &Cut,
+        state: &[String],
+        into: &Collected<'_>,
+        [from, to]: [&str; 2],
+        span: Span,
+    ) {
+        let (bound, end) = (self.atom(cut.bound), format!("{}_bound", self.name(cut.below.index)));
+        let behind = if cut.inclusive { format!("{bound} + 1") } else { bound.clone() };
+        self.line(&format!("int64_t {end} = {bound} < {from} ? {from} : {bound} < {to} ? {behind} : {to};"));
+        self.iterations(&cut.below, state, into, [from, &end], span);
+        self.iterations(&cut.above, state, into, [&end, to], span);
+    }
+
+    /// A loop in periods; what is before the first whole one and after the last is done one by one.
+    pub(super) fn in_periods(
+        &mut self,
+        l: &For,
+        periods: &Periods,
+        into: &Collected<'_>,
+        [from, to]: [&str; 2],
+        span: Span,
+    ) {
+        let (index, length, place) = (self.name(l.index), periods.length, self.place(span));
+        let names = ["first", "past", "edge", "edge_end"].map(|word| format!("{index}_{word}"));
+        let [first, past, edge, end] = &names;
+        self.line(&format!("int64_t {first} = ({from} + {}) / {length} * {length};", length - 1));
+        self.line(&format!("{first} = {first} < {to} ? {first} : {to};"));
+        self.line(&format!("int64_t {past} = {to} - {to} % {length};"));
+        self.line(&format!("{past} = {past} > {first} ? {past} : {first};"));
+        self.line(&format!("for (int64_t {edge} = {from}, {end} = {first};; {edge} = {past}, {end} = {to}) {{"));
+        self.depth += 1;
+        self.one_by_one(l, &[], into, [edge, end], span);
+        self.line(&format!("if ({end} == {to}) break;"));
+        self.line(&format!("GR_STEPS({past} - {first}, {place});"));
+        let whole = &periods.whole;
+        let number = self.name(whole.index);
+        self.bits.insert(whole.index, BITS_OF_LENGTH);
+        self.line(&format!("for (int64_t {number} = {first} / {length}; {number} < {past} / {length}; {number}++) {{"));
+        let targets = self.rows(into.arrays, &periods.rows, &number);
+        self.loops_around += 1;
+        self.nested(&whole.body, &[], &targets);
+        self.loops_around -= 1;
+        self.line("}");
+        self.depth -= 1;
+        self.line("}");
+    }
 }
