@@ -14,6 +14,7 @@
 //! There is no trace, so that it needs no more memory than the function. Its two sweeps are written as for any other block, but that a statement in which the
 //! function calls itself is put off until the adjoints of what it binds are known; then the statements are put in order.
 
+use super::control::outer_accumulators;
 use super::traced::Key;
 use super::*;
 use crate::simplify::can_fail;
@@ -315,7 +316,7 @@ fn join_calls(stmts: &mut Vec<Stmt>, first: usize, second: usize) {
 struct AddsUp<'a> {
     key: &'a Key,
     active: FxHashSet<Var>,
-    /// What depends on results of calls.
+    /// What depends on results of calls, or is put off with them.
     parts: FxHashSet<Var>,
     /// Whether what is looked at is in a branch without calls. Its way back is one statement: the adjoints of calls come out of it, so that their results
     /// cannot go in.
@@ -418,6 +419,9 @@ impl<'a> AddsUp<'a> {
             _ => false,
         };
         self.parts.extend(stmt.binds.iter().copied());
+        if calls {
+            self.parts.extend(outer_accumulators(&stmt.op));
+        }
         adds_up
     }
 }
