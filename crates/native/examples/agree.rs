@@ -1,6 +1,7 @@
-//! `agree [COUNT] [FIRST] [cranelift|c|all] [grids|steps|holders]`: sends that many random programs (over matrices, if `grids` is said; simulations, if `steps`
-//! is said; such in which many things hold the same arrays, if `holders` is said), from the given seed on, through the native compiler, simplified and not, and
-//! through the reference evaluator, and compares the functions and their derivatives. `agree source grids|steps|holders SEED` prints such a program.
+//! `agree [COUNT] [FIRST] [cranelift|c|all] [grids|steps|holders|recursions]`: sends that many random programs (over matrices, if `grids` is said; simulations, if `steps`
+//! is said; such in which many things hold the same arrays, if `holders` is said;
+//! functions that call themselves several times, if `recursions` is said), from the given seed on, through the native compiler, simplified and not, and
+//! through the reference evaluator, and compares the functions and their derivatives. `agree source grids|steps|holders|recursions SEED` prints such a program.
 
 #[path = "../tests/support/grids.rs"]
 mod grids;
@@ -8,6 +9,8 @@ mod grids;
 mod holders;
 #[path = "../tests/support/random.rs"]
 mod random;
+#[path = "../tests/support/recursions.rs"]
+mod recursions;
 #[path = "../tests/support/steps.rs"]
 mod steps;
 #[path = "../tests/support/mod.rs"]
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
             ("source", "grids", Ok(seed)) => Some(grids::source(seed)),
             ("source", "steps", Ok(seed)) => Some(steps::source(seed)),
             ("source", "holders", Ok(seed)) => Some(holders::source(seed)),
+            ("source", "recursions", Ok(seed)) => Some(recursions::source(seed)),
             _ => None,
         };
         if let Some(source) = source {
@@ -51,10 +55,11 @@ fn main() -> ExitCode {
         Some("grids") => Some(grids::generate),
         Some("steps") => Some(steps::generate),
         Some("holders") => Some(holders::generate),
+        Some("recursions") => Some(recursions::generate),
         Some(_) => None,
     };
     let (Some(count), Some(first), Some(ways), Some(generate)) = (number(0, 1000), number(1, 0), ways, generate) else {
-        eprintln!("usage: agree [COUNT] [FIRST] [cranelift|c|all] [grids|steps|holders]");
+        eprintln!("usage: agree [COUNT] [FIRST] [cranelift|c|all] [grids|steps|holders|recursions]");
         return ExitCode::from(2);
     };
     let mut tally = Tally::default();

@@ -7,6 +7,8 @@ mod grids;
 mod holders;
 #[path = "support/random.rs"]
 mod random;
+#[path = "support/recursions.rs"]
+mod recursions;
 #[path = "support/steps.rs"]
 mod steps;
 mod support;
@@ -56,4 +58,10 @@ fn random_simulations_agree_with_the_reference() {
 fn random_programs_that_share_arrays_agree_with_the_reference() {
     agree(20, holders::generate, |way| way.backend == Backend::Cranelift);
     agree(1, holders::generate, |way| way.backend == Backend::C && way.simplified);
+}
+
+#[test]
+fn random_recursion_agrees_with_the_reference() {
+    agree(40, recursions::generate, |way| way.backend == Backend::Cranelift);
+    agree(2, recursions::generate, |way| way.backend == Backend::C && way.simplified);
 }
