@@ -42,9 +42,9 @@ fn steps() {
             }
             other => panic!("{other:?}"),
         }
-        // 101 calls.
-        assert_eq!(within(&native, 1, Leaf::Int(100), &limits(101)), Ok(vec![Leaf::Int(100)]));
-        assert!(matches!(within(&native, 1, Leaf::Int(100), &limits(100)), Err(RunError::Steps { .. })));
+        // 100 calls: where it would call itself for the last time, it ends.
+        assert_eq!(within(&native, 1, Leaf::Int(100), &limits(100)), Ok(vec![Leaf::Int(100)]));
+        assert!(matches!(within(&native, 1, Leaf::Int(100), &limits(99)), Err(RunError::Steps { .. })));
         assert_eq!(within(&native, 2, Leaf::Int(1000), &limits(1000)), Ok(vec![Leaf::Real(499_500.0)]));
         assert!(matches!(within(&native, 2, Leaf::Int(1000), &limits(999)), Err(RunError::Steps { .. })));
         // A long loop is counted while it runs.

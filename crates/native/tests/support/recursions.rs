@@ -77,7 +77,7 @@ impl Writer {
     }
 
     fn bound(&mut self) -> &'static str {
-        self.rng.pick(&BOUNDS)
+        BOUNDS[self.rng.below(BOUNDS.len())]
     }
 
     /// A number that needs no call.
