@@ -76,7 +76,7 @@ impl Asked<'_> {
                     // `by` from the index, compared with something.
                     (_, Some(by), None, _, other) => self.compared(*prim, by, other),
                     (_, None, Some(by), other, _) => {
-                        if let Some(prim) = mirrored(*prim) {
+                        if let Some(prim) = scalar::mirrored(*prim) {
                             self.compared(prim, by, other);
                         }
                     }
@@ -114,16 +114,4 @@ impl Asked<'_> {
             self.last = self.last.max(if equal { left } else { left - after });
         }
     }
-}
-
-/// The comparison with its operands exchanged.
-pub fn mirrored(prim: Prim) -> Option<Prim> {
-    Some(match prim {
-        Prim::Less => Prim::Greater,
-        Prim::Greater => Prim::Less,
-        Prim::LessEqual => Prim::GreaterEqual,
-        Prim::GreaterEqual => Prim::LessEqual,
-        Prim::Equal | Prim::NotEqual => prim,
-        _ => return None,
-    })
 }

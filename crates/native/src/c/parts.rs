@@ -7,7 +7,6 @@ use super::emit::Emitter;
 use super::loops::Collected;
 use crate::flow::walk::Renaming;
 use crate::flow::*;
-use crate::peel::mirrored;
 use crate::simplify;
 use crate::spread::width;
 use gradus_core::traverse::with_stack;
@@ -61,7 +60,7 @@ pub(super) fn cut(l: &For, module: &Module) -> Option<Cut> {
         let Op::Scalar { prim, args } = &asked.op else { return None };
         let (prim, bound) = match args[..] {
             [Atom::Var(i), bound] if i == l.index => (*prim, bound),
-            [bound, Atom::Var(i)] if i == l.index => (mirrored(*prim)?, bound),
+            [bound, Atom::Var(i)] if i == l.index => (scalar::mirrored(*prim)?, bound),
             _ => return None,
         };
         let (below, inclusive) = match prim {

@@ -97,7 +97,7 @@ impl Plan<'_> {
                     moving.push(*y);
                     matches!(args[1], Atom::Int(k) if k.unsigned_abs() < FAR)
                 }
-                (Op::Scalar { prim, args }, [y]) if crate::peel::mirrored(*prim).is_some() => {
+                (Op::Scalar { prim, args }, [y]) if scalar::is_comparison(*prim) => {
                     compared.push(*y);
                     let equal = matches!(prim, Prim::Equal | Prim::NotEqual);
                     let different = varies(&args[0]) != varies(&args[1]);

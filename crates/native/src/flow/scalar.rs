@@ -17,6 +17,18 @@ pub fn is_comparison(prim: Prim) -> bool {
     matches!(prim, Prim::Equal | Prim::NotEqual | Prim::Less | Prim::LessEqual | Prim::Greater | Prim::GreaterEqual)
 }
 
+/// The comparison with its operands exchanged.
+pub fn mirrored(prim: Prim) -> Option<Prim> {
+    Some(match prim {
+        Prim::Less => Prim::Greater,
+        Prim::Greater => Prim::Less,
+        Prim::LessEqual => Prim::GreaterEqual,
+        Prim::GreaterEqual => Prim::LessEqual,
+        Prim::Equal | Prim::NotEqual => prim,
+        _ => return None,
+    })
+}
+
 /// Whether it pays to compute a primitive again rather than to keep its value: not for elementary functions.
 pub fn is_cheap(prim: Prim) -> bool {
     !matches!(

@@ -131,7 +131,7 @@ impl Forward {
 
     /// A comparison that asks how far a loop is from its end, in other words than `index + by < count`.
     pub(super) fn asks_for_end(&self, prim: Prim, args: &[Atom]) -> Option<AsksForEnd> {
-        let mirrored = crate::peel::mirrored(prim)?;
+        let mirrored = scalar::mirrored(prim)?;
         let [a, b] = *args else { return None };
         if a.ty() != Type::INT || b.ty() != Type::INT || a.var().is_none() || b.var().is_none() {
             return None;

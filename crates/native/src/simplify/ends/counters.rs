@@ -92,7 +92,7 @@ impl<'a> Ending<'a> {
         let (counted, next) = self.counted(number.into(), kept)?;
         // It stops where the number is so to `past`.
         let prim = if self.stops_if { *prim } else { opposite(*prim)? };
-        let (down, beyond, exactly) = match if swapped { mirrored(prim)? } else { prim } {
+        let (down, beyond, exactly) = match if swapped { scalar::mirrored(prim)? } else { prim } {
             Prim::GreaterEqual => (false, 0, false),
             Prim::Greater => (false, 1, false),
             Prim::LessEqual => (true, 0, false),
@@ -173,18 +173,6 @@ fn opposite(prim: Prim) -> Option<Prim> {
         Prim::Greater => Prim::LessEqual,
         Prim::GreaterEqual => Prim::Less,
         Prim::NotEqual => Prim::Equal,
-        _ => return None,
-    })
-}
-
-/// The same comparison with its operands exchanged.
-fn mirrored(prim: Prim) -> Option<Prim> {
-    Some(match prim {
-        Prim::Less => Prim::Greater,
-        Prim::LessEqual => Prim::GreaterEqual,
-        Prim::Greater => Prim::Less,
-        Prim::GreaterEqual => Prim::LessEqual,
-        Prim::Equal => Prim::Equal,
         _ => return None,
     })
 }
