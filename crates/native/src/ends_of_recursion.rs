@@ -46,7 +46,7 @@ impl Ending {
         }
         let (when, side) = [(true, then), (false, otherwise)].into_iter().find(|(_, side)| is_short(side))?;
         let (params, asking) = (function.params.clone(), asking.to_vec());
-        Some(Ending { params, asking, cond: *cond, when, side: side.clone() })
+        Some(Ending { params, asking, cond: *cond, when, side: Block::clone(side) })
     }
 
     /// The call, unless it would end at once.
@@ -60,7 +60,7 @@ impl Ending {
         let results = given.iter().map(|v| Atom::Var(*v)).collect();
         let longer = Block { stmts: vec![Stmt { binds: given, ..call.clone() }], results };
         let (then, otherwise) = if self.when { (end, longer) } else { (longer, end) };
-        out.push(Stmt { op: Op::If { cond, then, otherwise, replayed: false }, ..call });
+        out.push(Stmt { op: Op::branch(cond, then, otherwise, false), ..call });
     }
 }
 

@@ -90,7 +90,7 @@ fn branch_again(stmt: &Stmt, then: Block, otherwise: Block, out: &mut Vec<Stmt>)
     let Op::If { cond, replayed, .. } = stmt.op else { gradus_source::bug!("a branch is none") };
     let binds: Vec<Var> = then.results.iter().map(|a| Var::fresh("r", a.ty())).collect();
     let given = binds.iter().map(|v| Atom::Var(*v)).collect();
-    out.push(Stmt { binds, op: Op::If { cond, then, otherwise, replayed }, span: stmt.span });
+    out.push(Stmt { binds, op: Op::branch(cond, then, otherwise, replayed), span: stmt.span });
     given
 }
 
@@ -137,7 +137,7 @@ fn without_stops(block: &Block, wanted: &[Atom]) -> Option<Block> {
         let mut stmts = block.stmts[..block.stmts.len() - 1].to_vec();
         match sides.map(|side| without_stops(side.block, &side.given)) {
             [Some(then), Some(otherwise)] => {
-                let op = Op::If { cond: *cond, then, otherwise, replayed: *replayed };
+                let op = Op::branch(*cond, then, otherwise, *replayed);
                 stmts.push(Stmt { op, ..stmt.clone() });
                 Some(Block { stmts, results: block.results.clone() })
             }

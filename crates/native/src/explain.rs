@@ -322,7 +322,7 @@ impl Walk<'_> {
 fn added_to(block: &Block) -> Vec<Var> {
     let here = |stmt: &Stmt| match &stmt.op {
         Op::Add { acc, .. } => vec![*acc],
-        Op::If { then, otherwise, .. } => [then, otherwise].into_iter().flat_map(added_to).collect(),
+        Op::If { then, otherwise, .. } => [then, otherwise].into_iter().flat_map(|side| added_to(side)).collect(),
         _ => Vec::new(),
     };
     with_stack(|| block.stmts.iter().flat_map(here).collect())

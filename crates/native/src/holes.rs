@@ -172,11 +172,11 @@ impl Loop<'_> {
         match end(&block, self.id) {
             End::Branch => {
                 if let Some(Stmt { op: Op::If { cond, then, otherwise, replayed }, span, .. }) = block.stmts.pop() {
-                    let [then, otherwise] = [then, otherwise].map(|side| with_stack(|| self.block(side)));
+                    let [then, otherwise] = [then, otherwise].map(|side| with_stack(|| self.block(*side)));
                     let mut binds = vec![Var::fresh("go", Type::BOOL), self.hole.refresh()];
                     binds.extend(self.vars.iter().map(|v| v.refresh()));
                     block.results = binds.iter().map(|v| Atom::Var(*v)).collect();
-                    block.stmts.push(Stmt { binds, op: Op::If { cond, then, otherwise, replayed }, span });
+                    block.stmts.push(Stmt { binds, op: Op::branch(cond, then, otherwise, replayed), span });
                 }
             }
             End::Call => {

@@ -44,7 +44,7 @@ impl Guard {
         let side = Block { stmts: vec![Stmt { binds: inner, ..stmt.clone() }], results };
         let empty = Block { stmts: Vec::new(), results: zeros };
         let (then, otherwise) = if self.taken { (side, empty) } else { (empty, side) };
-        Stmt { op: Op::If { cond: self.cond, then, otherwise, replayed: false }, ..stmt }
+        Stmt { op: Op::branch(self.cond, then, otherwise, false), ..stmt }
     }
 
     /// What is chosen: a value under this condition, another elsewhere.

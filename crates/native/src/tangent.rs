@@ -142,17 +142,17 @@ impl<'a> Push<'a> {
         let Stmt { mut binds, op, span } = stmt;
         match op {
             Op::If { cond, then, otherwise, replayed } => {
-                let (then, otherwise) = self.branch(then, otherwise, &mut binds);
-                self.b.bind(binds, Op::If { cond, then, otherwise, replayed });
+                let (then, otherwise) = self.branch(*then, *otherwise, &mut binds);
+                self.b.bind(binds, Op::branch(cond, then, otherwise, replayed));
             }
             Op::For(l) => {
-                let For { index, count, carried, body, replayed } = l;
+                let For { index, count, carried, body, replayed } = *l;
                 let (carried, body, binds) = self.repeated(carried, body, 0, binds);
-                self.b.bind(binds, Op::For(For { index, count, carried, body, replayed }));
+                self.b.bind(binds, Op::For(Box::new(For { index, count, carried, body, replayed })));
             }
             Op::While(l) => {
                 let (carried, body, binds) = self.repeated(l.carried, l.body, 1, binds);
-                self.b.bind(binds, Op::While(While { carried, body }));
+                self.b.bind(binds, Op::While(Box::new(While { carried, body })));
             }
             Op::Call { function, args } => self.call(function, args, binds),
             op => {

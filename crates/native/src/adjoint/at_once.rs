@@ -99,9 +99,9 @@ impl Sweep<'_> {
                 self.call_both(function, &args, binds, &adjs);
             }
             Op::If { cond, then, otherwise, replayed } => self.around(&free, |s| {
-                let [then, otherwise] = [then, otherwise].map(|side| s.both_sweeps(side, |_| adjs.clone(), &[]));
+                let [then, otherwise] = [then, otherwise].map(|side| s.both_sweeps(*side, |_| adjs.clone(), &[]));
                 s.b.span = span;
-                s.b.bind(binds, Op::If { cond, then, otherwise, replayed });
+                s.b.bind(binds, Op::branch(cond, then, otherwise, replayed));
             }),
             Op::For(mut l) => self.around(&free, |s| {
                 let (index, state) = (l.index, l.carried.len());

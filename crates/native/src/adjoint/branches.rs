@@ -71,7 +71,7 @@ impl Sweep<'_> {
                 binds.push(place);
             }
         }
-        self.b.bind(binds, Op::If { cond, then, otherwise, replayed: false });
+        self.b.bind(binds, Op::branch(cond, then, otherwise, false));
         Record::Branch(computed)
     }
 
@@ -90,7 +90,7 @@ impl Sweep<'_> {
                 let backward = s.b.pop(Vec::new());
                 Renaming { map: known }.block(&backward)
             };
-            let (then, otherwise) = (side(then, computed.then), side(otherwise, computed.otherwise));
+            let (then, otherwise) = (side(*then, computed.then), side(*otherwise, computed.otherwise));
             s.branch_unless_empty(cond, then, otherwise);
         });
     }

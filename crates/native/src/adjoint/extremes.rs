@@ -74,7 +74,7 @@ impl Sweep<'_> {
             kept.extend(l.carried.iter().map(|(state, _)| Var::fresh(state.name, state.ty.in_array())));
         }
         let binds = [&stmt.binds, &kept[..]].concat();
-        self.b.stmt(Stmt { binds, op: Op::For(keeping), span: stmt.span });
+        self.b.stmt(Stmt { binds, op: Op::For(Box::new(keeping)), span: stmt.span });
         Record::Extremes(kept)
     }
 

@@ -387,7 +387,7 @@ impl Sweep<'_> {
         let then = self.b.pop(vec![there]);
         let again = Block { stmts: own, results: vec![(*value).into()] };
         let otherwise = Renaming::default().block(&again);
-        self.b.bind(vec![*value], Op::If { cond, then, otherwise, replayed: false });
+        self.b.bind(vec![*value], Op::branch(cond, then, otherwise, false));
         self.frozen.insert(*acc, (*value).into());
     }
 
@@ -473,7 +473,7 @@ fn adding_up(stmts: &[Stmt], acc: Var) -> Option<([usize; 2], &Op)> {
 
 /// Of the arrays that a loop makes, if it does nothing else, those whose elements come from sums that loops inside it add up.
 fn arrays_of_sums(l: &For, arrays: &[Var]) -> Vec<Var> {
-    if !l.carried.is_empty() || !outer_accumulators(&Op::For(l.clone())).is_empty() {
+    if !l.carried.is_empty() || !outer_accumulators(&Op::For(Box::new(l.clone()))).is_empty() {
         return Vec::new();
     }
     let mut from_sums = FxHashSet::default();
@@ -542,7 +542,7 @@ fn add_where_made(block: &mut Block, value: Var, cond: Atom, acc: Var, index: &[
             let add = Op::Add { acc, index: index.to_vec(), value: value.into() };
             let span = block.stmts[at].span;
             let then = Block { stmts: vec![Stmt { binds: Vec::new(), op: add, span }], results: Vec::new() };
-            let op = Op::If { cond, then, otherwise: Block::default(), replayed: false };
+            let op = Op::branch(cond, then, Block::default(), false);
             block.stmts.insert(at + 1, Stmt { binds: Vec::new(), op, span });
             return;
         }

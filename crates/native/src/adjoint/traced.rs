@@ -170,9 +170,9 @@ impl Sweep<'_> {
         let (mut before, mut changed, mut between) = (None, Vec::new(), Vec::new());
         let op = match op {
             Op::If { cond, then, otherwise, .. } => {
-                let (then, otherwise) = (sweep(self, then, &[]), sweep(self, otherwise, &[]));
+                let (then, otherwise) = (sweep(self, *then, &[]), sweep(self, *otherwise, &[]));
                 binds.push(trace);
-                Op::If { cond, then, otherwise, replayed: false }
+                Op::branch(cond, then, otherwise, false)
             }
             Op::For(mut l) => {
                 changed = Changed::find(&l.carried, &l.body, 0);
@@ -183,7 +183,7 @@ impl Sweep<'_> {
                 let params: Vec<Var> = l.carried.iter().map(|(v, _)| *v).collect();
                 let mut body = sweep(self, l.body, &params);
                 last_to(&mut body.results, l.carried.len() - 1);
-                Op::For(For { body, ..l })
+                Op::For(Box::new(For { body, ..*l }))
             }
             Op::While(mut l) => {
                 changed = Changed::find(&l.carried, &l.body, 1);
@@ -196,7 +196,7 @@ impl Sweep<'_> {
                 let counter = Var::fresh("steps", Type::INT);
                 let count = control::count_iterations(&mut binds, &mut l.carried, &mut body, counter, self.b);
                 before = Some((iteration, count.into()));
-                Op::While(While { body, ..l })
+                Op::While(Box::new(While { body, ..*l }))
             }
             _ => gradus_source::bug!("a trace of something without blocks"),
         };

@@ -33,14 +33,14 @@ pub(super) fn tables(module: &Module, shapes: &BTreeSet<ShapeId>) -> String {
         for (tag, fields) in module.shape(*shape).cells.iter().enumerate() {
             let layout = CellLayout::of(fields);
             let list: Vec<String> = fields.iter().zip(&layout.places).map(|(ty, place)| field(*ty, *place)).collect();
-            let name = format!("gr_fields_{}_{tag}", shape.0);
+            let name = format!("gr_fields_{shape}_{tag}");
             let list = if list.is_empty() { "{0}".to_string() } else { list.join(", ") };
             let _ = writeln!(text, "static const gr_field {name}[] = {{{list}}};");
             let CellLayout { boxes, blocks, words, .. } = layout;
             let _ = write!(cells, "{{{}, {name}, {boxes}, {blocks}, {words}}}, ", fields.len());
         }
-        let _ = writeln!(text, "static const gr_cell_info gr_cells_{}[] = {{{cells}{{0}}}};", shape.0);
-        let _ = write!(rows, "[{0}] = {{gr_cells_{0}}}, ", shape.0);
+        let _ = writeln!(text, "static const gr_cell_info gr_cells_{shape}[] = {{{cells}{{0}}}};");
+        let _ = write!(rows, "[{shape}] = {{gr_cells_{shape}}}, ");
     }
     let _ = writeln!(text, "static const gr_shape_info gr_shapes[] = {{{rows}}};");
     text
@@ -77,7 +77,7 @@ impl Emitter<'_> {
     pub(super) fn input_boxes(&mut self, i: usize, ty: Type, shape: ShapeId) {
         let c = self.ty(ty);
         self.line(&format!("{c} arg_{i};"));
-        let what = format!("(gr_field){{3, {}, 0, 0, {}}}", ty.rank, shape.0);
+        let what = format!("(gr_field){{3, {}, 0, 0, {shape}}}", ty.rank);
         if ty.rank == 0 {
             self.line(&format!("gr_input_boxes(&in[{i}], gr_shapes, {what}, &arg_{i}, 0, 0);"));
         } else {

@@ -370,7 +370,7 @@ impl Emitter<'_> {
                         0 => (format!("&result_{i}"), "0".to_string()),
                         _ => (format!("result_{i}.p"), format!("result_{i}.d")),
                     };
-                    format!("gr_output_boxes(&out[{i}], {data}, {rank}, {dims}, {}, gr_shapes);", shape.0)
+                    format!("gr_output_boxes(&out[{i}], {data}, {rank}, {dims}, {shape}, gr_shapes);")
                 }
                 _ => format!("{ty}_output(self, &out[{i}], result_{i}, {place});"),
             };

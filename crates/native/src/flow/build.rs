@@ -173,7 +173,7 @@ impl Builder {
         self.push();
         self.copy_out(item, array, [index, vec![j.into()]].concat());
         let body = self.pop(vec![item.into()]);
-        self.bind(vec![copy], Op::For(For { index: j, count, carried: Vec::new(), body, replayed: false }));
+        self.bind(vec![copy], Op::For(Box::new(For { index: j, count, carried: Vec::new(), body, replayed: false })));
     }
 
     pub fn fill(&mut self, dims: Vec<Atom>, value: Atom) -> Atom {
@@ -305,7 +305,7 @@ impl Builder {
     /// A branch whose blocks give the same number of results.
     pub fn branch(&mut self, cond: Atom, then: Block, otherwise: Block) -> Vec<Atom> {
         let binds: Vec<Var> = then.results.iter().map(|a| Var::fresh("r", a.ty())).collect();
-        self.bind(binds.clone(), Op::If { cond, then, otherwise, replayed: false });
+        self.bind(binds.clone(), Op::branch(cond, then, otherwise, false));
         binds.into_iter().map(Atom::Var).collect()
     }
 
@@ -321,7 +321,7 @@ impl Builder {
                 None => Var::fresh(if i < state { "c" } else { "a" }, a.ty().in_array()),
             })
             .collect();
-        self.bind(binds.clone(), Op::For(For { index, count, carried, body, replayed: false }));
+        self.bind(binds.clone(), Op::For(Box::new(For { index, count, carried, body, replayed: false })));
         binds.into_iter().map(Atom::Var).collect()
     }
 
@@ -334,7 +334,7 @@ impl Builder {
                 None => Var::fresh("a", a.ty().in_array()),
             })
             .collect();
-        self.bind(binds.clone(), Op::While(While { carried, body }));
+        self.bind(binds.clone(), Op::While(Box::new(While { carried, body })));
         binds.into_iter().map(Atom::Var).collect()
     }
 }

@@ -31,7 +31,7 @@ pub fn function(function: &Function, module: &Module) -> Result<(), String> {
 
 fn known_shape(ty: Type, module: &Module) -> Result<(), String> {
     match ty.shape() {
-        Some(shape) if module.shapes.len() <= shape.0 as usize => Err(format!("no shape {}", shape.0)),
+        Some(shape) if module.shapes.len() <= shape.0 as usize => Err(format!("no shape {shape}")),
         _ => Ok(()),
     }
 }

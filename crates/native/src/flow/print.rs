@@ -15,7 +15,7 @@ pub fn module(module: &Module) -> String {
             text.push_str(" traced");
         }
         if let Some(of) = shape.linear_of {
-            let _ = write!(text, " linear {}", of.0);
+            let _ = write!(text, " linear {of}");
         }
         if let Some(merge) = shape.merge {
             let _ = write!(text, " merge {}", module.function(merge).name);
@@ -48,7 +48,7 @@ pub fn ty(ty: Type) -> String {
         Scalar::Real => "real".to_string(),
         Scalar::Int => "int".to_string(),
         Scalar::Bool => "bool".to_string(),
-        Scalar::Box(shape) => format!("box{}", shape.0),
+        Scalar::Box(shape) => format!("box{shape}"),
     };
     let array = if ty.rank == 0 { scalar } else { format!("{scalar}[{}]", ty.rank) };
     if ty.accumulator {
@@ -94,7 +94,7 @@ impl Printer<'_> {
             Atom::Real(r) => format!("{r:?}"),
             Atom::Int(i) => i.to_string(),
             Atom::Bool(b) => b.to_string(),
-            Atom::Nil(shape) => format!("nil{}", shape.0),
+            Atom::Nil(shape) => format!("nil{shape}"),
         }
     }
 
@@ -165,7 +165,7 @@ impl Printer<'_> {
             }
             Op::Fill { dims, value } => format!("fill {} := {}", self.atoms(dims), self.atom(*value)),
             Op::Literal { items, ty: t } => format!("array {} of {}", ty(*t), self.atoms(items)),
-            Op::Cell { shape, tag, fields } => format!("cell box{} {tag} {}", shape.0, self.atoms(fields)),
+            Op::Cell { shape, tag, fields } => format!("cell box{shape} {tag} {}", self.atoms(fields)),
             Op::Tag { cell } => format!("tag {}", self.atom(*cell)),
             Op::Unpack { cell, tag } => format!("unpack {} {tag}", self.atom(*cell)),
             Op::Hole { cell, tag, field } => format!("hole {} {tag} {field}", self.name(*cell)),

@@ -421,7 +421,7 @@ impl<'a> Reader<'a> {
                 let (then, mut rest) = self.block()?;
                 let otherwise = if rest.accept("else") { self.block()?.0 } else { Block::default() };
                 let types = then.results.iter().map(|a| a.ty()).collect();
-                (Op::If { cond, then, otherwise, replayed }, types)
+                (Op::branch(cond, then, otherwise, replayed), types)
             }
             "for" => {
                 let index = words.next()?;
@@ -433,14 +433,14 @@ impl<'a> Reader<'a> {
                 words.expect("{")?;
                 let (body, _) = self.block()?;
                 let types = loop_types(&body.results, carried.len());
-                (Op::For(For { index, count, carried, body, replayed }), types)
+                (Op::For(Box::new(For { index, count, carried, body, replayed })), types)
             }
             "while" => {
                 let carried = self.carried(words)?;
                 words.expect("{")?;
                 let (body, _) = self.block()?;
                 let types = loop_types(body.results.get(1..).unwrap_or_default(), carried.len());
-                (Op::While(While { carried, body }), types)
+                (Op::While(Box::new(While { carried, body })), types)
             }
             "call" => {
                 let name = words.next()?;
@@ -468,7 +468,7 @@ impl<'a> Reader<'a> {
                     self.var(words).map(|matrix| Factor { matrix, transposed })
                 };
                 let (left, right) = (factor()?, factor()?);
-                (Op::Product(Product { acc, left, right, rows, columns, inner }), Vec::new())
+                (Op::Product(Box::new(Product { acc, left, right, rows, columns, inner })), Vec::new())
             }
             "freeze" => {
                 let acc = self.var(words)?;

@@ -10,7 +10,7 @@ impl Module {
     pub fn shape(&self, id: ShapeId) -> &Shape {
         match self.shapes.get(id.0 as usize) {
             Some(shape) => shape,
-            None => gradus_source::bug!("no shape {}", id.0),
+            None => gradus_source::bug!("no shape {id}"),
         }
     }
 
@@ -26,7 +26,7 @@ impl Module {
     pub fn fields(&self, shape: ShapeId, tag: usize) -> &[Type] {
         match self.shape(shape).cells.get(tag) {
             Some(fields) => fields,
-            None => gradus_source::bug!("no tag {tag} in shape {}", shape.0),
+            None => gradus_source::bug!("no tag {tag} in shape {shape}"),
         }
     }
 

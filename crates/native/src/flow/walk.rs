@@ -139,7 +139,7 @@ impl Op {
     /// The nested blocks: both sides of a branch, the body of a loop.
     pub fn blocks(&self) -> impl DoubleEndedIterator<Item = &Block> {
         let blocks = match self {
-            Op::If { then, otherwise, .. } => [Some(then), Some(otherwise)],
+            Op::If { then, otherwise, .. } => [Some(&**then), Some(&**otherwise)],
             Op::For(l) => [Some(&l.body), None],
             Op::While(l) => [Some(&l.body), None],
             _ => [None, None],
@@ -149,7 +149,7 @@ impl Op {
 
     pub fn blocks_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Block> {
         let blocks = match self {
-            Op::If { then, otherwise, .. } => [Some(then), Some(otherwise)],
+            Op::If { then, otherwise, .. } => [Some(&mut **then), Some(&mut **otherwise)],
             Op::For(l) => [Some(&mut l.body), None],
             Op::While(l) => [Some(&mut l.body), None],
             _ => [None, None],
@@ -350,19 +350,19 @@ impl Renaming {
             Op::Check { cond, failure } => Op::Check { cond: self.atom(*cond), failure: *failure },
             Op::If { cond, then, otherwise, replayed } => Op::If {
                 cond: self.atom(*cond),
-                then: self.block(then),
-                otherwise: self.block(otherwise),
+                then: Box::new(self.block(then)),
+                otherwise: Box::new(self.block(otherwise)),
                 replayed: *replayed,
             },
             Op::For(l) => {
                 let count = self.atom(l.count);
                 let carried = self.carried(&l.carried);
                 let index = self.renew(l.index);
-                Op::For(For { index, count, carried, body: self.block(&l.body), replayed: l.replayed })
+                Op::For(Box::new(For { index, count, carried, body: self.block(&l.body), replayed: l.replayed }))
             }
             Op::While(l) => {
                 let carried = self.carried(&l.carried);
-                Op::While(While { carried, body: self.block(&l.body) })
+                Op::While(Box::new(While { carried, body: self.block(&l.body) }))
             }
             Op::Call { function, args } => Op::Call { function: *function, args: self.atoms(args) },
             Op::Open { init } => Op::Open { init: self.atom(*init) },
@@ -371,14 +371,14 @@ impl Renaming {
             }
             Op::Product(p) => {
                 let factor = |f: Factor| Factor { matrix: self.var(f.matrix), ..f };
-                Op::Product(Product {
+                Op::Product(Box::new(Product {
                     acc: self.var(p.acc),
                     left: factor(p.left),
                     right: factor(p.right),
                     rows: self.atom(p.rows),
                     columns: self.atom(p.columns),
                     inner: self.atom(p.inner),
-                })
+                }))
             }
             Op::Freeze { acc } => Op::Freeze { acc: self.var(*acc) },
         }

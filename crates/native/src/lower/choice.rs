@@ -65,7 +65,7 @@ impl<'a> Lowering<'a> {
         let otherwise =
             self.with_results(otherwise, joined.iter().map(|(v, _, b)| (v.ty, b.clone())).collect(), span)?;
         let binds = joined.into_iter().map(|(v, _, _)| v).collect();
-        self.b.bind(binds, Op::If { cond: condition, then, otherwise, replayed: false });
+        self.b.bind(binds, Op::branch(condition, then, otherwise, false));
         Ok(value)
     }
 

@@ -209,7 +209,7 @@ impl Split<'_> {
         });
         rest.stmts = rows.chain(self.again).chain(rest.stmts).collect();
         let (results, arrays) = self.collected.iter().map(|(var, array)| (Atom::Var(*var), *array)).unzip();
-        let loop_of = |body: Block| Op::For(For { body, carried: Vec::new(), ..self.outer.clone() });
+        let loop_of = |body: Block| Op::For(Box::new(For { body, carried: Vec::new(), ..self.outer.clone() }));
         let first = loop_of(Block { stmts: self.kept, results });
         let second = Renaming::default().op(&loop_of(rest));
         [Stmt { binds: arrays, op: first, span }, Stmt { binds: rest_binds, op: second, span }]

@@ -154,7 +154,7 @@ fn at_once(block: &mut Block, acc: Var, group: Vec<Adding>) -> Stmt {
     let body = b.pop(Vec::new());
     Stmt {
         binds: Vec::new(),
-        op: Op::For(For { index, count, carried: Vec::new(), body, replayed: false }),
+        op: Op::For(Box::new(For { index, count, carried: Vec::new(), body, replayed: false })),
         span: b.span,
     }
 }

@@ -106,14 +106,14 @@ impl Pairs {
         let Stmt { binds, op: Op::If { then, otherwise, .. }, .. } = &block.stmts[at] else { return None };
         // What fails first still does.
         let between = &block.stmts[at + 1..later];
-        if [then, otherwise].into_iter().any(can_fail)
+        if [then, otherwise].into_iter().any(|side| can_fail(side))
             && (between.len() > NEAR || between.iter().any(failures::can_fail))
         {
             return None;
         }
         // It can wait, if nobody looks at what it adds before.
         let looks = self.looks.get_or_insert_with(|| looks_at_sums(block));
-        let mut adds = [then, otherwise].into_iter().flat_map(free_vars).filter(|v| v.ty.accumulator);
+        let mut adds = [then, otherwise].into_iter().flat_map(|side| free_vars(side)).filter(|v| v.ty.accumulator);
         let looked_at =
             |places: &Vec<usize>| places.get(places.partition_point(|p| *p < at)).is_some_and(|p| *p < later);
         if adds.any(|acc| looks.get(&acc).is_some_and(looked_at)) {

@@ -101,7 +101,7 @@ fn only_loop(outer: &For) -> Option<(Var, &For)> {
     let mut found = None;
     for stmt in &outer.body.stmts {
         match (&stmt.op, &stmt.binds[..]) {
-            (Op::For(inner), [row]) if found.is_none() => found = Some((*row, inner)),
+            (Op::For(inner), [row]) if found.is_none() => found = Some((*row, &**inner)),
             (Op::Check { .. } | Op::Scalar { .. }, _) => {}
             _ => return None,
         }

@@ -27,7 +27,7 @@ fn take_out(block: &mut Block, lengths: &KnownLengths, left: usize) {
             let copy = Renaming::default().stmt(stmt);
             Block { results: copy.binds.iter().map(|v| Atom::Var(*v)).collect(), stmts: vec![copy] }
         });
-        let op = Op::If { cond: cond.into(), then, otherwise, replayed: false };
+        let op = Op::branch(cond.into(), then, otherwise, false);
         let mut whole = Block { stmts: vec![Stmt { op, ..stmt.clone() }], results: Vec::new() };
         forward::run(&mut whole, lengths);
         if let [Stmt { op: op @ Op::If { .. }, .. }] = &mut whole.stmts[..] {

@@ -139,7 +139,7 @@ impl<'a> Ending<'a> {
         let (then, otherwise) = if self.stops_if { (stop, go) } else { (go, stop) };
         let binds: Vec<Var> =
             std::iter::once(Var::fresh("r", Type::BOOL)).chain(carried.iter().map(|(v, _)| v.refresh())).collect();
-        b.bind(binds.clone(), Op::If { cond: self.cond, then, otherwise, replayed: false });
+        b.bind(binds.clone(), Op::branch(self.cond, then, otherwise, false));
         let body = b.pop(binds.into_iter().map(Atom::Var).collect());
         let states = carried.iter().map(|(v, _)| *v).collect::<Vec<_>>();
         last.map.extend(states.into_iter().zip(b.while_loop(carried, body)));

@@ -106,7 +106,7 @@ impl Checks {
                             Some(count) => Guard::Positive(*count),
                             None => Guard::Is(*cond, true),
                         };
-                        vec![(holds, then), (Guard::Is(*cond, false), otherwise)]
+                        vec![(holds, &**then), (Guard::Is(*cond, false), &**otherwise)]
                     }
                     Op::Scalar { prim: Prim::Less, args } if args[0] == Atom::Int(0) => {
                         self.positive.insert(stmt.binds[0], args[1]);

@@ -446,7 +446,7 @@ impl Forward {
                 }
             }
             Op::Product(product) => {
-                let Product { acc, left, right, rows, columns, inner } = product;
+                let Product { acc, left, right, rows, columns, inner } = &mut **product;
                 [acc, &mut left.matrix, &mut right.matrix].into_iter().for_each(|v| self.var(v));
                 [rows, columns, inner].into_iter().for_each(|n| self.atom(n));
                 out.push(stmt);

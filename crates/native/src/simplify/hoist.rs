@@ -24,8 +24,7 @@ pub fn run(block: &mut Block) {
                         let args = vec![Atom::Int(0), l.count];
                         let op = Op::Scalar { prim: Prim::Less, args };
                         out.push(Stmt { binds: vec![runs], op, span: stmt.span });
-                        stmt.op =
-                            Op::If { cond: runs.into(), then: checks, otherwise: Block::default(), replayed: false };
+                        stmt.op = Op::branch(runs.into(), checks, Block::default(), false);
                     }
                 }
                 Op::While(l) => {
@@ -105,7 +104,8 @@ impl Lengths {
             let mut out = Vec::with_capacity(block.stmts.len());
             for mut stmt in std::mem::take(&mut block.stmts) {
                 stmt.op.blocks_mut().for_each(|inner| self.move_arrays(inner));
-                if let Op::For(For { body, index, carried, .. }) = &mut stmt.op {
+                if let Op::For(l) = &mut stmt.op {
+                    let For { body, index, carried, .. } = &mut **l;
                     let mut inside = FxHashSet::from_iter([*index]);
                     inside.extend(carried.iter().map(|(state, _)| *state));
                     let mut kept = Vec::with_capacity(body.stmts.len());

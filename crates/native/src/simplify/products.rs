@@ -184,13 +184,15 @@ impl Nest<'_> {
             let numbers = [&mut product.left, &mut product.right].into_iter().filter(|f| f.matrix.ty == Type::REAL);
             let computed = numbers.map(|factor| factor.matrix = found.matrix_of(factor.matrix)).count() > 0;
             if computed {
-                found.after.push(Stmt { binds: Vec::new(), op: Op::Product(product), span });
+                found.after.push(Stmt { binds: Vec::new(), op: Op::Product(Box::new(product)), span });
                 return false;
             }
             let Some(checks) = &mut checks else { return true };
             found.before.append(checks);
             match target {
-                Target::Matrix => found.before.push(Stmt { binds: Vec::new(), op: Op::Product(product), span }),
+                Target::Matrix => {
+                    found.before.push(Stmt { binds: Vec::new(), op: Op::Product(Box::new(product)), span })
+                }
                 Target::Sum(sum) => {
                     let element = Var::fresh("e", Type::REAL);
                     let index = vec![self.outer.index.into(), self.middle.index.into()];
@@ -208,7 +210,7 @@ impl Nest<'_> {
                     let op = Op::Add { acc: row, index: vec![column.into()], value: element.into() };
                     let body = Block { stmts: vec![read, Stmt { binds: Vec::new(), op, span }], results: Vec::new() };
                     let l = For { index: column, count: columns, carried: Vec::new(), body, replayed: false };
-                    found.rows.push(Stmt { binds: Vec::new(), op: Op::For(l), span });
+                    found.rows.push(Stmt { binds: Vec::new(), op: Op::For(Box::new(l)), span });
                 }
             }
             false
@@ -239,7 +241,7 @@ impl Nest<'_> {
                 let span = then[0].span;
                 let compare = Op::Scalar { prim: Prim::Less, args: vec![Atom::Int(0), count] };
                 let then = Block { stmts: then, results: Vec::new() };
-                let op = Op::If { cond: runs.into(), then, otherwise: Block::default(), replayed: false };
+                let op = Op::branch(runs.into(), then, Block::default(), false);
                 vec![Stmt { binds: vec![runs], op: compare, span }, Stmt { binds: Vec::new(), op, span }]
             }),
         })
@@ -344,7 +346,7 @@ impl Found {
         let dims = vec![rows, if_positive(product.rows, columns)];
         self.before.push(one(zeros, Op::Fill { dims, value: Atom::Real(0.0) }));
         self.before.push(one(product.acc, Op::Open { init: zeros.into() }));
-        self.before.push(Stmt { binds: Vec::new(), op: Op::Product(product.clone()), span });
+        self.before.push(Stmt { binds: Vec::new(), op: Op::Product(Box::new(product.clone())), span });
         self.before.push(one(made, Op::Freeze { acc: product.acc }));
         self.known.push((product, made));
         made

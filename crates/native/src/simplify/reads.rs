@@ -9,9 +9,9 @@ impl Forward {
         let Op::Get { array, index } = &mut stmt.op else { return };
         self.var(array);
         self.atoms(index);
-        if let Some(Made::Row(whole, first)) = self.made.get(array).cloned() {
-            *array = whole;
-            *index = [first, std::mem::take(index)].concat();
+        if let Some(Made::Row(whole, first)) = self.made.get(array) {
+            *array = *whole;
+            *index = [&first[..], &index[..]].concat();
         }
         // A row of a list of rows.
         while let (Some(Made::Literal(items)), [Atom::Int(i), _, ..]) = (self.made.get(array), &index[..]) {
@@ -57,11 +57,11 @@ impl Forward {
         self.atoms(index);
         self.atom(value);
         let here = &mut Here { span: stmt.span, out };
-        let items = match self.made.get(array).cloned() {
-            Some(Made::Literal(items)) => self.replaced(items, index, *value, here),
+        let items = match self.made.get(array) {
+            Some(Made::Literal(items)) => Some(items.clone()),
             _ => None,
         };
-        match items {
+        match items.and_then(|items| self.replaced(items, index, *value, here)) {
             Some(items) => self.stmt(Stmt { op: Op::Literal { items, ty: stmt.binds[0].ty }, ..stmt }, out),
             None => {
                 self.made.insert(stmt.binds[0], Made::Like((*array).into()));

@@ -260,7 +260,7 @@ impl Loops<'_> {
         let body = b.pop(results);
         let carried = state.into_iter().chain(some.iter().map(|v| v.refresh()).zip(nothing)).collect();
         let there = For { index: segment, count: cut.segments, carried, body, replayed: self.there.replayed };
-        b.bind([self.ends, &some, &starts].concat(), Op::For(there));
+        b.bind([self.ends, &some, &starts].concat(), Op::For(Box::new(there)));
         let there = b.pop(Vec::new()).stmts;
         Some([there, self.back(&cut, &some, &starts)])
     }
@@ -335,7 +335,7 @@ impl Loops<'_> {
         let body = b.pop(body.results);
         let binds: Vec<Var> = self.ends.iter().chain(self.kept).map(|v| v.refresh()).collect();
         let l = For { index, count: size, carried, body, replayed: self.there.replayed };
-        b.bind(binds.clone(), Op::For(l));
+        b.bind(binds.clone(), Op::For(Box::new(l)));
         binds.into_iter().map(Atom::Var).collect()
     }
 
@@ -371,7 +371,7 @@ impl Loops<'_> {
         let carried = carried.into_iter().chain(here.into_iter().zip(some.iter().map(|v| (*v).into()))).collect();
         let l = For { index: back, count: cut.segments, carried, body, replayed: self.back.replayed };
         let binds = states.iter().copied().chain(some.iter().map(|v| v.refresh())).collect();
-        b.bind(binds, Op::For(l));
+        b.bind(binds, Op::For(Box::new(l)));
         collected.freeze(&mut b);
         b.pop(Vec::new()).stmts
     }
@@ -406,7 +406,7 @@ impl Loops<'_> {
         let body = b.pop(body.results);
         let binds: Vec<Var> = self.back_binds[..carried.len()].iter().map(|v| v.refresh()).collect();
         let l = For { index, count: size, carried, body, replayed: self.back.replayed };
-        b.bind(binds.clone(), Op::For(l));
+        b.bind(binds.clone(), Op::For(Box::new(l)));
         binds.into_iter().map(Atom::Var).collect()
     }
 }

@@ -96,7 +96,7 @@ fn by_strips(stmt: &Stmt, lasts: &FxHashMap<Var, Atom>) -> Option<Vec<Stmt>> {
         cond => {
             let results = stmt.binds.iter().map(|v| Atom::Var(*v)).collect();
             let then = Renaming::default().block(&Block { stmts: vec![stmt.clone()], results });
-            b.bind(stmt.binds.clone(), Op::If { cond, then, otherwise, replayed: l.replayed });
+            b.bind(stmt.binds.clone(), Op::branch(cond, then, otherwise, l.replayed));
         }
     }
     Some(b.pop(Vec::new()).stmts)
@@ -181,8 +181,8 @@ fn joined_later(stmt: &Stmt, l: &For) -> Option<[Stmt; 2]> {
     let (states, collected) = stmt.binds.split_at(l.carried.len());
     let first = For { carried: Vec::new(), body: first, ..l.clone() };
     let second = For { index, body: second, ..l.clone() };
-    let first = Stmt { binds: [&arrays, collected].concat(), op: Op::For(first), span: stmt.span };
-    Some([first, Stmt { binds: states.to_vec(), op: Op::For(second), span: stmt.span }])
+    let first = Stmt { binds: [&arrays, collected].concat(), op: Op::For(Box::new(first)), span: stmt.span };
+    Some([first, Stmt { binds: states.to_vec(), op: Op::For(Box::new(second)), span: stmt.span }])
 }
 
 /// How many iterations a strip may have of which so many steps each keep so many numbers.
@@ -418,7 +418,7 @@ impl Strip {
             let home = if i < carried.len() { Home::Array(*array) } else { Home::Column(*array) };
             self.homes.insert(*var, home);
         }
-        let op = Op::For(For { index: l.index, count: l.count, carried, body, replayed: l.replayed });
+        let op = Op::For(Box::new(For { index: l.index, count: l.count, carried, body, replayed: l.replayed }));
         b.stmt(Stmt { binds, op, span: stmt.span });
         Some(())
     }
@@ -453,7 +453,7 @@ impl Strip {
         body.stmts.splice(0..0, reads);
         let l = For { index: j, count: self.rows, carried: Vec::new(), body, replayed: false };
         let arrays: Vec<Var> = wanted.iter().map(|v| Var::fresh(v.name, v.ty.in_array())).collect();
-        b.bind(arrays.clone(), Renaming::default().op(&Op::For(l)));
+        b.bind(arrays.clone(), Renaming::default().op(&Op::For(Box::new(l))));
         self.homes.extend(wanted.into_iter().zip(arrays.into_iter().map(Home::Array)));
         Some(())
     }

@@ -112,7 +112,7 @@ fn add_to(body: &mut Block, c: Var, next: Var, acc: Var, variables: &Variables) 
                 true => inside(side) == 1,
                 false => with_stack(|| rewrite(side, c, number, acc, &mut None)),
             };
-            if !sides.iter_mut().all(is_added_to) {
+            if !sides.iter_mut().all(|side| is_added_to(side)) {
                 return false;
             }
             sides.iter_mut().for_each(|side| {
@@ -222,7 +222,8 @@ pub(super) fn rename_accumulator(block: &mut Block, from: Var, to: Var) {
     with_stack(|| {
         for stmt in &mut block.stmts {
             match &mut stmt.op {
-                Op::Add { acc, .. } | Op::Product(Product { acc, .. }) if *acc == from => *acc = to,
+                Op::Add { acc, .. } if *acc == from => *acc = to,
+                Op::Product(product) if product.acc == from => product.acc = to,
                 Op::Call { args, .. } => {
                     args.iter_mut().filter(|a| **a == Atom::Var(from)).for_each(|a| *a = to.into());
                 }

@@ -249,8 +249,8 @@ impl Names {
                     known.op = self.of.op(&stmt.op);
                     known.span = stmt.span;
                 }
-                (Op::While(While { body: inner, .. }) | Op::For(For { body: inner, .. }), binds, Some(known)) => {
-                    shared.same += inner.stmts.len();
+                (Op::While(_) | Op::For(_), binds, Some(known)) => {
+                    shared.same += stmt.op.blocks().map(|inner| inner.stmts.len()).sum::<usize>();
                     if known.binds.len() == binds.len() {
                         known.op = self.of.op(&stmt.op);
                         known.span = stmt.span;

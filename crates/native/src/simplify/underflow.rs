@@ -146,10 +146,13 @@ impl Windows {
         collected.add(&mut b, k, body.results.split_off(l.carried.len()));
         let body = b.pop(body.results);
         let ends: Vec<Var> = states.iter().map(|v| v.refresh()).collect();
-        b.bind(ends.clone(), Op::For(For { index, count: steps, carried: inner, body, replayed: l.replayed }));
+        b.bind(
+            ends.clone(),
+            Op::For(Box::new(For { index, count: steps, carried: inner, body, replayed: l.replayed })),
+        );
         let body = b.pop(ends.into_iter().map(Atom::Var).collect());
         let l = For { index: window, count: windows, carried, body, replayed: l.replayed };
-        b.bind(states.to_vec(), Op::For(l));
+        b.bind(states.to_vec(), Op::For(Box::new(l)));
         collected.freeze(&mut b);
         Some(b.pop(Vec::new()).stmts)
     }

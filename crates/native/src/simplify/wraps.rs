@@ -95,7 +95,7 @@ impl Rings {
                         Block { stmts, results: vec![element.into()] }
                     };
                     let (then, otherwise) = (read(neighbour.there), read(neighbour.next));
-                    stmt.op = Op::If { cond: neighbour.round, then, otherwise, replayed: false };
+                    stmt.op = Op::branch(neighbour.round, then, otherwise, false);
                 }
             }
             _ => {}
