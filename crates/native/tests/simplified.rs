@@ -222,6 +222,58 @@ fn additions_to_neighbours_are_turned_round() {
     }
 }
 
+/// `LAST` is what the last loop reads.
+const READS_NEARBY: &str = "\
+fun f(x: real[1], h: real) -> (real[1], real[1]) {
+  n = dim x 0
+  k = for i < n {
+    e = get x i
+    s = sqrt e
+    collect s
+  }
+  a = for i < n {
+    e = get x i
+    k.2 = get k i
+    t = mul h k.2
+    u = add e t
+    collect u
+  }
+  r = for i < n {
+    first = eq i 0
+    v = if first {
+      yield 0.0
+    } else {
+      before = isub i 1
+      LAST
+      yield e
+    }
+    collect v
+  }
+  return k r
+}
+";
+
+#[test]
+fn an_array_that_is_read_once_nearby_is_not_made() {
+    let last = |read: &str| READS_NEARBY.replace("LAST", read);
+    let loops = |text: &str| simplified(text).matches("for ").count();
+    assert_eq!(loops(&last("e = get a before")), 2);
+    for other in ["e.2 = get a before\ne.3 = get a i\ne = add e.2 e.3", "e = get a 0"] {
+        assert_eq!(loops(&last(other)), 3, "{other}");
+    }
+    for backend in Backend::ALL {
+        let code = compile(&simplified(&last("e = get a before")), backend);
+        for n in [0, 1, 2, 3, 9, 50] {
+            let roots: Vec<f64> = (0..n).map(|i| f64::from(i) + 2.0).collect();
+            let slopes = roots.iter().map(|k| k * k + 3.0 * k);
+            let expected: Vec<f64> = [0.0].into_iter().chain(slopes).take(roots.len()).collect();
+            let squares: Vec<f64> = roots.iter().map(|k| k * k).collect();
+            let found = code.call(0, &[Leaf::reals(squares), Leaf::Real(3.0)]);
+            assert_eq!(found, Ok(vec![Leaf::reals(roots), Leaf::reals(expected)]), "{n} places on {backend:?}");
+        }
+    }
+}
+
 const ADDS_UNDER_A_CONDITION: &str = "\
 fun f(x: real[1], at: int) -> (real[1]) {
   a = fill 3 := 0.0

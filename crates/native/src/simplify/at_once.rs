@@ -89,7 +89,9 @@ fn groups(block: &Block, acc: Var, places: &[usize], module: &Module) -> Vec<Vec
         let adding = adding(block, *at, acc, module);
         let joins = match (&adding, group.first()) {
             (Some(adding), Some(first)) => {
-                group.len() < MOST && adding.count == first.count && group.iter().all(|a| stays(block, a, *at))
+                group.len() < MOST
+                    && adding.count == first.count
+                    && group.iter().all(|a| stays(block, &a.given.block, a.at, *at))
             }
             _ => false,
         };
@@ -112,11 +114,11 @@ fn adding(block: &Block, at: usize, acc: Var, module: &Module) -> Option<Adding>
     (cost(&given.block)? <= most).then_some(Adding { at, count: l.count, given })
 }
 
-/// Whether the arrays that an addition reads are only read until a later statement, or read later anyway: nothing wants to change them in place.
-fn stays(block: &Block, adding: &Adding, until: usize) -> bool {
-    let arrays = free_vars(&adding.given.block).into_iter().filter(|v| v.ty.is_counted());
+/// Whether the arrays that a part of one statement reads are only read until a later statement, or read later anyway: nothing wants to change them in place.
+pub(super) fn stays(block: &Block, part: &Block, from: usize, until: usize) -> bool {
+    let arrays = free_vars(part).into_iter().filter(|v| v.ty.is_counted());
     arrays.into_iter().all(|array| {
-        let taken = (adding.at..=until).find(|at| !only_reads(&block.stmts[*at], array));
+        let taken = (from..=until).find(|at| !only_reads(&block.stmts[*at], array));
         taken.is_none_or(|at| block.stmts[at + 1..].iter().any(|stmt| stmt.mentions(array)))
     })
 }

@@ -27,7 +27,7 @@ pub(super) struct Users {
     /// For each result of a loop the statements, by number, with as many entries as there are uses.
     of: FxHashMap<Var, Vec<usize>>,
     /// The statements that became part of another one.
-    moved: FxHashMap<usize, usize>,
+    pub(super) moved: FxHashMap<usize, usize>,
 }
 
 impl Users {
@@ -66,6 +66,14 @@ impl Users {
         (alone && reads(&consumer.body, binds, consumer.index) == uses().count()).then_some(user)
     }
 
+    /// The statement that alone mentions an array, once.
+    pub(super) fn only_use(&self, array: Var) -> Option<usize> {
+        match self.of.get(&array)?[..] {
+            [user] => Some(self.now(user)),
+            _ => None,
+        }
+    }
+
     /// Where a statement is by now.
     fn now(&self, mut at: usize) -> usize {
         while let Some(there) = self.moved.get(&at) {
@@ -75,7 +83,7 @@ impl Users {
     }
 }
 
-fn adds_outside(block: &Block) -> bool {
+pub(super) fn adds_outside(block: &Block) -> bool {
     walk::free_vars(block).iter().any(|v| v.ty.accumulator)
 }
 
@@ -111,7 +119,7 @@ pub(super) fn can_fail(block: &Block) -> bool {
 }
 
 /// A statement without effect, which the next cleaning takes out.
-fn nothing() -> Op {
+pub(super) fn nothing() -> Op {
     Op::Check { cond: Atom::Bool(true), failure: Failure::Index }
 }
 

@@ -24,6 +24,7 @@ mod inside;
 mod lengths;
 mod lengths_alone;
 mod limits;
+mod nearby;
 mod products;
 mod put_back;
 mod quotients;
@@ -121,6 +122,12 @@ pub fn module_within(module: &mut Module, room: &Room) {
         }
         rows::run(&mut module.functions[id].body);
         if same_side::run(&mut module.functions[id].body) {
+            let mut body = module.functions[id].body.clone();
+            forward::run(&mut body, &module.lengths);
+            dead::run(&mut body, module);
+            module.functions[id].body = body;
+        }
+        if nearby::run(&mut module.functions[id].body) {
             let mut body = module.functions[id].body.clone();
             forward::run(&mut body, &module.lengths);
             dead::run(&mut body, module);

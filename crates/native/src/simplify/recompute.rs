@@ -38,11 +38,11 @@ fn elements(stmt: &Stmt, module: &Module) -> Vec<(Var, Element)> {
 }
 
 /// How an element of an array is computed.
-struct Element {
-    index: Var,
-    count: Atom,
+pub(super) struct Element {
+    pub(super) index: Var,
+    pub(super) count: Atom,
     /// Its one result.
-    block: Block,
+    pub(super) block: Block,
 }
 
 impl Element {
@@ -103,7 +103,7 @@ impl Uses {
     }
 }
 
-fn replace_in(block: &mut Block, array: Var, element: &Element) {
+pub(super) fn replace_in(block: &mut Block, array: Var, element: &Element) {
     with_stack(|| {
         let mut out = Vec::with_capacity(block.stmts.len());
         for mut stmt in std::mem::take(&mut block.stmts) {
