@@ -274,6 +274,33 @@ fn an_array_that_is_read_once_nearby_is_not_made() {
     }
 }
 
+const DIVIDES: &str = "\
+fun f(x: real[1]) -> (real[1], real[1]) {
+  n = dim x 0
+  a, b = for i < n {
+    e = get x i
+    t = div e 0.015625
+    u = div e 3.0
+    collect t u
+  }
+  return a b
+}
+";
+
+#[test]
+fn quotients_by_powers_of_two_are_products() {
+    let text = simplified(DIVIDES);
+    assert_eq!((text.matches("div").count(), text.matches("mul").count()), (1, 1), "{text}");
+    let greatest_power = format!("div e {:?}", 2f64.powi(1023));
+    assert!(simplified(&DIVIDES.replace("div e 0.015625", &greatest_power)).contains(&greatest_power));
+    let x = [1.0, 0.1, -0.0, 5e-324, 2e-310, 1e308, -1e307, f64::INFINITY, 3.0];
+    for backend in Backend::ALL {
+        let found = compile(&text, backend).call(0, &[Leaf::reals(x)]);
+        let quotients = [0.015625, 3.0].map(|divisor| Leaf::reals(x.map(|x| x / divisor)));
+        assert_eq!(found, Ok(quotients.to_vec()), "on {backend:?}");
+    }
+}
+
 const ADDS_UNDER_A_CONDITION: &str = "\
 fun f(x: real[1], at: int) -> (real[1]) {
   a = fill 3 := 0.0

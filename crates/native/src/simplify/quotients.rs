@@ -1,3 +1,5 @@
+//! Quotients by powers of two are products with their reciprocals, to the last bit.
+//!
 //! Slopes of quotients with one division. The slope of `a / b` by `b` is `-(a / b) (1 / b)`: where nobody else wants the quotient, as on the way back through a
 //! loop that has not kept it, it is a product with the reciprocal that is there.
 
@@ -19,6 +21,7 @@ fn run_inside(block: &mut Block, uses: &FxHashMap<Var, usize>) {
         let mut quotients: FxHashMap<Var, (usize, [Atom; 2])> = FxHashMap::default();
         for mut stmt in std::mem::take(&mut block.stmts) {
             stmt.op.blocks_mut().for_each(|inner| run_inside(inner, uses));
+            multiply(&mut stmt.op);
             match &stmt.op {
                 Op::Scalar { prim: Prim::DivReal, args } => {
                     quotients.insert(stmt.binds[0], (out.len(), [args[0], args[1]]));
@@ -42,4 +45,14 @@ fn run_inside(block: &mut Block, uses: &FxHashMap<Var, usize>) {
         }
         block.stmts = out.into_iter().flatten().collect();
     })
+}
+
+/// Multiplies by the reciprocal of a power of two: both are the same number, rounded once.
+fn multiply(op: &mut Op) {
+    let Op::Scalar { prim: prim @ Prim::DivReal, args } = op else { return };
+    let Atom::Real(divisor) = args[1] else { return };
+    let is_power_of_two = divisor.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - 1;
+    if is_power_of_two && divisor.is_normal() && (1.0 / divisor).is_normal() {
+        (*prim, args[1]) = (Prim::MulReal, Atom::Real(1.0 / divisor));
+    }
 }
