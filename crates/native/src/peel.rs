@@ -1,6 +1,7 @@
-//! Loops whose first or last iterations are different, as in `if i = 0 then .. else ..`: the others by themselves can run in vector lanes.
+//! Loops of which some iterations are different, the first or the last, as in `if i = 0 then .. else ..`, or one in between: the others by themselves can run
+//! in vector lanes.
 
-use crate::flow::walk::Renaming;
+use crate::flow::walk::{for_each_binder, Renaming};
 use crate::flow::*;
 use crate::simplify;
 use gradus_core::traverse::with_stack;
@@ -47,6 +48,36 @@ pub fn peeled(l: &For) -> Option<Peeled> {
         others: between(first, last, false),
         last: (0..last).map(|behind| between(first, behind, true)).collect(),
     })
+}
+
+/// A loop without state that asks whether it is in one iteration, as in `if i = j then .. else ..`: its number, which is known before the loop, and the
+/// loop for all others.
+pub fn but_one(l: &For) -> Option<(Atom, For)> {
+    if !l.carried.is_empty() {
+        return None;
+    }
+    let decides =
+        |asked: Var| l.body.stmts.iter().any(|stmt| matches!(stmt.op, Op::If { cond, .. } if cond == asked.into()));
+    let (asked, one) = l.body.stmts.iter().find_map(|stmt| {
+        let Op::Scalar { prim: Prim::Equal, args } = &stmt.op else { return None };
+        let one = match args[..] {
+            [a, b] if a == l.index.into() => b,
+            [a, b] if b == l.index.into() => a,
+            _ => return None,
+        };
+        let asked = stmt.binds[0];
+        decides(asked).then_some((asked, one))
+    })?;
+    let mut fixed = one != l.index.into();
+    for_each_binder(&l.body, &mut |v| fixed &= one != v.into());
+    if !fixed {
+        return None;
+    }
+    let mut others = For { body: Block { stmts: Vec::new(), results: l.body.results.clone() }, ..l.clone() };
+    others.body.stmts.extend(l.body.stmts.iter().filter(|stmt| !stmt.binds.contains(&asked)).cloned());
+    others.body = Renaming { map: [(asked, Atom::Bool(false))].into_iter().collect() }.block(&others.body);
+    simplify::known(&mut others.body);
+    Some((one, others))
 }
 
 /// What a loop asks about its index.

@@ -193,6 +193,11 @@ impl Emitter<'_, '_, '_> {
             }
             return Vec::new();
         }
+        let but_one = || peel::but_one(l).filter(|(_, others)| state.is_empty() && runs_in_lanes(others));
+        if let Some((one, others)) = (!runs_in_lanes(l)).then(but_one).flatten() {
+            self.around_one(l, &others, one, into, [from, to], span);
+            return Vec::new();
+        }
         let bounded = is_bounded(l);
         if bounded {
             let count = self.b.ins().isub(to, from);
@@ -231,6 +236,25 @@ impl Emitter<'_, '_, '_> {
         // After lanes, few iterations are left, unless those of a loop with state must be done again.
         let few = few || plan.is_some() && l.carried.is_empty();
         self.one_by_one(l, into, &state, [start, to], few, span)
+    }
+
+    /// The iterations before number `one`, if it is among these, and those after it, which are the same code; it by itself as it was written.
+    fn around_one(&mut self, l: &For, others: &For, one: Atom, into: &[Collected], [from, to]: [Value; 2], span: Span) {
+        let one = self.number(one);
+        let one = self.b.ins().smax(one, from);
+        let one = self.b.ins().smin(one, to);
+        // No more than the number of iterations, which may be the largest integer.
+        let past = self.b.ins().icmp(IntCC::SignedLessThan, one, to);
+        let past = self.b.ins().uextend(types::I64, past);
+        let after = self.b.ins().iadd(one, past);
+        let [zero, two] = [0, 2].map(|n| self.b.ins().iconst(types::I64, n));
+        self.counted(zero, two, true, false, &[], span, |e, part, _| {
+            let start = e.b.ins().select(part, after, from);
+            let end = e.b.ins().select(part, to, one);
+            let next = e.b.ins().select(part, to, after);
+            e.iterations(others, into, &[], [start, end], span);
+            e.one_by_one(l, into, &[], [end, next], true, span)
+        });
     }
 
     /// Goes on elsewhere if there are no iterations, or what they check holds for the first and the last one.
