@@ -301,6 +301,58 @@ fn quotients_by_powers_of_two_are_products() {
     }
 }
 
+const NINE_PLACES: &str = "\
+fun f(k: real[2], x: real[2]) -> (real[1]) {
+  rows = dim k 0
+  columns = dim k 1
+  n = dim x 1
+  m = isub n 2
+  r = for j < m {
+    total = open 0.0
+    for i < 9 {
+      p = idiv i 3
+      p.low = ge p 0
+      check p.low index
+      p.high = lt p rows
+      check p.high index
+      q = imod i 3
+      q.low = ge q 0
+      check q.low index
+      q.high = lt q columns
+      check q.high index
+      w = get k p q
+      at = iadd j q
+      at.low = ge at 0
+      check at.low index
+      at.high = lt at n
+      check at.high index
+      e = get x p at
+      t = mul w e
+      u = sub t 1.0
+      v = mul u u
+      accumulate total += v
+    }
+    total.2 = freeze total
+    collect total.2
+  }
+  return r
+}
+";
+
+#[test]
+fn nine_places_are_written_out() {
+    let text = simplified(NINE_PLACES);
+    assert_eq!(text.matches("for ").count(), 1, "{text}");
+    let k: Vec<f64> = (1..10).map(f64::from).collect();
+    let x: Vec<f64> = (0..60).map(|at| f64::from(at % 7)).collect();
+    let at = |j: usize| (0..9).map(|i| (k[i] * x[20 * (i / 3) + j + i % 3] - 1.0).powi(2)).sum::<f64>();
+    let expected: Vec<f64> = (0..18).map(at).collect();
+    for backend in Backend::ALL {
+        let found = compile(&text, backend).call(0, &[Leaf::matrix(3, 3, &k[..]), Leaf::matrix(3, 20, &x[..])]);
+        assert_eq!(found, Ok(vec![Leaf::reals(&expected[..])]), "on {backend:?}");
+    }
+}
+
 const ADDS_UNDER_A_CONDITION: &str = "\
 fun f(x: real[1], at: int) -> (real[1]) {
   a = fill 3 := 0.0

@@ -93,6 +93,7 @@ fn iterations(l: &For, lists: &FxHashSet<Var>) -> Option<usize> {
 
 /// What an iteration becomes when it is written out.
 struct Size {
+    /// But those that are known then, and checks, most of which are made only once, of lengths, or hold where a place is known.
     statements: usize,
     loops: usize,
     /// Whether there are loops that run a known number of times then.
@@ -107,15 +108,20 @@ impl Size {
     /// Adds a block that is written so often.
     fn add(&mut self, block: &Block, times: usize) {
         for stmt in &block.stmts {
-            self.statements = self.statements.saturating_add(times);
             let is_known = |a: Atom| a.var().is_none_or(|v| self.known.contains(&v));
             match &stmt.op {
-                Op::Scalar { args, .. } if stmt.binds[0].ty == Type::INT && args.iter().all(|a| is_known(*a)) => {
+                Op::Scalar { args, .. } if !stmt.binds[0].ty.is_real() && args.iter().all(|a| is_known(*a)) => {
                     self.known.insert(stmt.binds[0]);
+                    continue;
                 }
                 Op::Dim { array, .. } if self.known.contains(array) => {
                     self.known.insert(stmt.binds[0]);
+                    continue;
                 }
+                Op::Check { .. } => continue,
+                _ => self.statements = self.statements.saturating_add(times),
+            }
+            match &stmt.op {
                 Op::For(l) if l.count.var().is_some() && is_known(l.count) => {
                     self.known_loops = true;
                     self.known.insert(l.index);
