@@ -653,6 +653,80 @@ fn sums_join_a_later_loop() {
     }
 }
 
+/// A sum over the first rows of a matrix, a check of something else, and the slopes of the sum.
+const CHECKED_BETWEEN: &str = "\
+fun f(x: real[2], m: int, k: int) -> (real, real[1]) {
+  n = dim x 0
+  w = dim x 1
+  wide = lt 1 w
+  value = open 0.0
+  for i < m {
+    inside = lt i n
+    check inside index
+    check wide index
+    e = get x i 1
+    s = sin e
+    p = mul s e
+    accumulate value += p
+  }
+  total = freeze value
+  fits = eq k n
+  check fits shape
+  zeros = fill n := 0.0
+  acc = open zeros
+  for j < m {
+    inside = lt j n
+    check inside index
+    check wide index
+    e = get x j 1
+    s = sin e
+    c = cos e
+    t = mul c e
+    u = add s t
+    accumulate acc j += u
+  }
+  slope = freeze acc
+  return total slope
+}
+";
+
+#[test]
+fn sums_join_a_later_loop_that_fails_as_they_do() {
+    let text = simplified(CHECKED_BETWEEN);
+    assert_eq!(text.matches("for ").count(), 1, "{text}");
+    // Where the later loop checks more than the first, it stays behind what comes before it.
+    let more =
+        CHECKED_BETWEEN.replace("    c = cos e\n", "    small = lt e 1.0\n    check small size\n    c = cos e\n");
+    assert_eq!(simplified(&more).matches("for ").count(), 2, "{}", simplified(&more));
+    for backend in Backend::ALL {
+        let code = compile(&text, backend);
+        let call = |columns: usize, m: i64, k: i64| {
+            let x = Leaf::matrix(2, columns, [0.0, 0.5].repeat(columns));
+            code.call(0, &[x, Leaf::Int(m), Leaf::Int(k)])
+        };
+        let (sum, slope) = (0.5f64.sin() * 0.5, 0.5f64.sin() + 0.5 * 0.5f64.cos());
+        match &call(2, 2, 2).expect("runs")[..] {
+            [Leaf::Real(total), Leaf::Reals { data, .. }] => {
+                assert!((total - 2.0 * sum).abs() < 1e-15, "{total} on {backend:?}");
+                assert!(data.iter().all(|x| (x - slope).abs() < 1e-15), "{data:?} on {backend:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+        let fails = |columns, m, k, failure| {
+            let found = call(columns, m, k);
+            assert!(
+                matches!(found, Err(RunError::Failed(site)) if site.failure == failure),
+                "{found:?} on {backend:?}"
+            );
+        };
+        fails(2, 3, 2, Failure::Index);
+        fails(2, 3, 7, Failure::Index);
+        fails(1, 2, 7, Failure::Index);
+        fails(2, 2, 7, Failure::Shape);
+        fails(1, 0, 7, Failure::Shape);
+    }
+}
+
 #[test]
 fn recurrences_run_side_by_side() {
     let text = |step: &str, count: &str| {

@@ -67,21 +67,33 @@ fn loops_near(block: &Block, at: usize) -> Vec<usize> {
     behind.filter(|(_, stmt)| matches!(stmt.op, Op::For(_))).map(|(at, _)| at).collect()
 }
 
-/// Moves the sums of the loop at `first` into the loop at `later`, if it computes most of what they need.
+/// Moves the sums of the loop at `first` into the loop at `later`, if it computes most of what they need. If something between them could then fail too early,
+/// the later loop, which fails as the first does, comes to the place of that.
 fn join(block: &mut Block, first: usize, later: usize, counts: &Rc<FxHashMap<Var, Atom>>) -> bool {
     let (Op::For(sums), Op::For(l)) = (&block.stmts[first].op, &block.stmts[later].op) else { return false };
     if sums.count != l.count || !block.stmts[first].binds.is_empty() || !l.carried.is_empty() {
         return false;
     }
-    let Some(body) = joined(sums, l, counts) else { return false };
+    let Some(Joined { body, fails_alike }) = joined(sums, l, counts) else { return false };
     let between = &block.stmts[first + 1..later];
     let Some(dependent) = dependent(sums, between, &block.stmts[later]) else { return false };
     // Failures come in the order in which they came.
-    if !fail_later(between, &block.stmts[..=first]) {
+    let in_order = fail_later(between, &block.stmts[..=first]);
+    let needed = match in_order || !fails_alike {
+        true => None,
+        false => needed(between, &block.stmts[later]),
+    };
+    if !in_order && needed.is_none() {
         return false;
     }
     let Stmt { op: Op::For(l), .. } = &mut block.stmts[later] else { return false };
     l.body = body;
+    if let Some(needed) = needed {
+        let whole = block.stmts.remove(later);
+        let moved: Vec<Stmt> = needed.iter().rev().map(|at| block.stmts.remove(first + 1 + at)).collect();
+        block.stmts.splice(first..=first, moved.into_iter().rev().chain([whole]));
+        return true;
+    }
     // Behind the loop goes what waits for the sums.
     let moved: Vec<Stmt> = dependent.iter().rev().map(|at| block.stmts.remove(first + 1 + at)).collect();
     let behind = later + 1 - moved.len();
@@ -166,15 +178,29 @@ fn array_read(stmt: &Stmt) -> Option<Var> {
     }
 }
 
+/// A loop that does what another does, too.
+struct Joined {
+    body: Block,
+    /// Whether it checks nothing that the other does not check.
+    fails_alike: bool,
+}
+
 /// The body of a loop with the sums of another, if it computes at least half of what they are computed from.
-fn joined(sums: &For, l: &For, counts: &Rc<FxHashMap<Var, Atom>>) -> Option<Block> {
+fn joined(sums: &For, l: &For, counts: &Rc<FxHashMap<Var, Atom>>) -> Option<Joined> {
     if !read_alike(&sums.body, &l.body) {
         return None;
     }
     let mut body = l.body.clone();
     let mut names = Names { counts: counts.clone(), ..Names::default() };
     let Shared { same, other } = names.join(sums, l.index, &mut body)?;
-    (same > 0 && other <= same).then_some(body)
+    (same > 0 && other <= same).then(|| Joined { fails_alike: names.failures == failures(&l.body.stmts), body })
+}
+
+/// How many statements of some, and inside them, can fail.
+fn failures(stmts: &[Stmt]) -> usize {
+    let own = |stmt: &Stmt| usize::from(matches!(stmt.op, Op::Check { .. } | Op::Call { .. } | Op::While(_)));
+    let inside = |stmt: &Stmt| stmt.op.blocks().map(|block| failures(&block.stmts)).sum::<usize>();
+    with_stack(|| stmts.iter().map(|stmt| own(stmt) + inside(stmt)).sum())
 }
 
 /// How many statements two loops have in common, and how many the first has besides.
@@ -207,6 +233,7 @@ impl Names {
         let own = || sums.stmts.iter().flat_map(|stmt| &stmt.binds).copied().collect();
         let mut shared = Shared { same: 0, other: 0 };
         let (mut first, mut rest, mut next) = (Vec::new(), Vec::new(), 0);
+        let mut met: FxHashSet<usize> = FxHashSet::default();
         for stmt in &sums.stmts {
             if rest.len() > STRANGE {
                 return None;
@@ -216,7 +243,12 @@ impl Names {
                 first.push(stmt);
                 continue;
             }
-            let known = self.find(stmt, &body.stmts, &mut next).map(|at| &mut body.stmts[at]);
+            let at = self.find(stmt, &body.stmts, &mut next);
+            // What can fail there is counted once.
+            let is_new = at.is_some_and(|at| met.insert(at));
+            let known = at.map(|at| &mut body.stmts[at]);
+            self.failures +=
+                known.iter().filter(|_| is_new).map(|known| failures(std::slice::from_ref(known))).sum::<usize>();
             match (&stmt.op, &stmt.binds[..], known) {
                 (
                     Op::Scalar { .. }
@@ -259,12 +291,18 @@ impl Names {
                 (Op::If { .. } | Op::For(_), binds, None) => {
                     let own = own();
                     let places = body.stmts.len();
+                    let failures = self.failures;
                     let mut join = |at| match &stmt.op {
-                        Op::For(inner) => self.join_inside(inner, binds, body, at, &own),
-                        _ => self.join_sides(stmt, body, at, &own),
+                        Op::For(inner) => Some((at, self.join_inside(inner, binds, body, at, &own)?)),
+                        _ => Some((at, self.join_sides(stmt, body, at, &own)?)),
                     };
                     match (0..places).find_map(&mut join) {
-                        Some(more) => shared.add(more),
+                        Some((at, more)) => {
+                            shared.add(more);
+                            if !met.insert(at) {
+                                self.failures = failures;
+                            }
+                        }
                         None if can_fail(stmt) || adds_outside(&stmt.op) => return None,
                         None => {
                             shared.other += stmt.op.blocks().map(|inner| inner.stmts.len()).sum::<usize>();
@@ -405,6 +443,33 @@ impl Names {
 
 fn adds_outside(op: &Op) -> bool {
     op.blocks().flat_map(walk::free_vars).any(|v| v.ty.accumulator)
+}
+
+/// Those of the statements between two loops that the second needs, if they can all be done before the first.
+fn needed(between: &[Stmt], later: &Stmt) -> Option<Vec<usize>> {
+    let mut wanted: FxHashSet<Var> = FxHashSet::default();
+    later.for_each_use(&mut |v| {
+        wanted.insert(v);
+    });
+    let mut found = Vec::new();
+    for (at, stmt) in between.iter().enumerate().rev() {
+        if !stmt.binds.iter().any(|v| wanted.contains(v)) {
+            continue;
+        }
+        match stmt.op {
+            Op::Scalar { .. }
+            | Op::Select { .. }
+            | Op::Copy { .. }
+            | Op::Dim { .. }
+            | Op::Fill { .. }
+            | Op::Open { .. } => {}
+            _ => return None,
+        }
+        stmt.op.for_each_operand(&mut |a| wanted.extend(a.var()));
+        found.push(at);
+    }
+    found.reverse();
+    Some(found)
 }
 
 /// Those of the statements between two loops that wait for the sums of the first; `None` if the second is among them, or one that must stay.

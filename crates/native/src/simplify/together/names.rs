@@ -21,6 +21,8 @@ pub(super) struct Names {
     pub(super) depth: usize,
     /// Those of the first that are new to the second.
     pub(super) started: FxHashSet<Var>,
+    /// How many statements that can fail the two have in common.
+    pub(super) failures: usize,
     /// For lengths, the numbers of which they are the greater of these and zero.
     pub(super) counts: Rc<FxHashMap<Var, Atom>>,
 }
