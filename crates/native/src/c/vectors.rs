@@ -27,6 +27,8 @@ pub(super) struct Late {
     pub(super) stmts: Vec<Stmt>,
     /// Whether each iteration has a place of its own.
     pub(super) apart: bool,
+    /// How much the last index of the place is larger than that of the iteration, if nothing else is known of the place but what is so in all iterations.
+    pub(super) distance: Option<i64>,
 }
 
 impl Late {
@@ -37,6 +39,29 @@ impl Late {
     pub(super) fn values(&self) -> impl Iterator<Item = (Var, &str)> {
         self.kept.iter().map(|(var, buffer)| (*var, &buffer[..]))
     }
+
+    /// The addition at another last index.
+    pub(super) fn at(&self, last: Var) -> Option<Stmt> {
+        let mut add = self.stmts.last()?.clone();
+        if let Op::Add { index, .. } = &mut add.op {
+            *index.last_mut()? = last.into();
+        }
+        Some(add)
+    }
+
+    /// Whether both add to neighbours in one row.
+    fn is_near(&self, other: &Late) -> bool {
+        let row = |late: &Late| match late.stmts.last().map(|stmt| &stmt.op) {
+            Some(Op::Add { acc, index, .. }) => Some((*acc, index[..index.len() - 1].to_vec())),
+            _ => None,
+        };
+        self.distance.is_some() && other.distance.is_some() && row(self) == row(other)
+    }
+}
+
+/// Additions to neighbours in one row, which one loop makes: an addition would wait for the one before it, which writes next to where it reads.
+pub(super) fn neighbours(late: &[Late]) -> impl Iterator<Item = &[Late]> {
+    late.chunk_by(|one, next| one.is_near(next))
 }
 
 /// What cannot run in vector lanes, such as divisions of integers, in a loop with elementary functions, which had better: it is computed before, for a strip of
@@ -176,7 +201,10 @@ impl Vectors {
         });
         let mut buffers: Vec<(Atom, String)> = Vec::new();
         let late = late.into_iter().map(|(span, guard, acc, index, value)| {
-            let mut found = Late { kept: Vec::new(), own: Vec::new(), stmts: Vec::new(), apart: false };
+            let mut found = Late { kept: Vec::new(), own: Vec::new(), stmts: Vec::new(), apart: false, distance: None };
+            if guard.is_none() {
+                found.distance = distance(l, &index);
+            }
             let mut keep = |atom: Atom, found: &mut Late| {
                 let var = Var::fresh("late", atom.ty());
                 let buffer = match buffers.iter().find(|(known, _)| *known == atom) {
@@ -219,6 +247,18 @@ impl Vectors {
         });
         let late = late.collect();
         (kept, late)
+    }
+}
+
+/// See [`Late::distance`].
+fn distance(l: &For, index: &[Atom]) -> Option<i64> {
+    let (last, others) = index.split_last()?;
+    if !others.iter().all(|at| matches!(Place::of(l, *at), Place::Still(_))) {
+        return None;
+    }
+    match Place::of(l, *last) {
+        Place::Moving { form: Form { step: 1, plus, outside }, .. } if outside.is_empty() => Some(plus),
+        _ => None,
     }
 }
 
