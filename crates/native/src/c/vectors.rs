@@ -170,6 +170,7 @@ fn goes_on(place: &[Place]) -> bool {
 fn never_meet(a: &[Place], b: &[Place]) -> bool {
     let apart = |(a, b): (&Place, &Place)| match (a, b) {
         (Place::Moving { form: a, .. }, Place::Moving { form: b, .. }) => a.passes_by(b),
+        (Place::Still(Atom::Int(a)), Place::Still(Atom::Int(b))) => a != b,
         _ => false,
     };
     a.iter().zip(b).any(apart) || a.iter().zip(b).all(|(a, b)| a.is(b))
