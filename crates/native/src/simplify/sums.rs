@@ -44,7 +44,9 @@ pub fn from_state(block: &mut Block) {
 fn rewrite(body: &mut Block, c: Var, i: usize, acc: Var, known: &mut Option<Variables>) -> bool {
     let variables = known.get_or_insert_with(|| Variables::of(body));
     let next = body.results.get(i).and_then(|a| a.var());
-    let rewritten = next.is_some_and(|next| add_to(body, c, next, acc, variables));
+    let rewritten = next.is_some_and(|next| {
+        add_to(body, c, next, acc, variables) || add_to_several(body, (c, i), next, acc, variables)
+    });
     if rewritten {
         *known = None;
     }
@@ -179,6 +181,29 @@ fn add_to(body: &mut Block, c: Var, next: Var, acc: Var, variables: &Variables) 
     }
 }
 
+/// The same where it adds to one place of an array after another: `next` is what comes of the last addition, which is put apart.
+fn add_to_several(body: &mut Block, (c, i): (Var, usize), next: Var, acc: Var, variables: &Variables) -> bool {
+    let single = |v: Var| variables.uses.get(&v) == Some(&1);
+    let last = variables.bound.get(&next).map(|at| &body.stmts[*at].op);
+    let Some(Op::Set { array, index, value: Atom::Var(sum) }) = last else { return false };
+    let (array, mut place, sum) = (*array, index.clone(), *sum);
+    let is_only_read_here = variables.uses.get(&array) == Some(&2);
+    if array == c || !single(next) || !single(sum) || !is_only_read_here || !variables.bound.contains_key(&array) {
+        return false;
+    }
+    let mut rest = body.clone();
+    if !add_instead(&mut rest, sum, array, &mut place, acc, &single) {
+        return false;
+    }
+    rest.stmts.retain(|stmt| !stmt.binds.contains(&next));
+    rest.results[i] = array.into();
+    let is_sum = with_stack(|| rewrite(&mut rest, c, i, acc, &mut None));
+    if is_sum {
+        *body = rest;
+    }
+    is_sum
+}
+
 /// Adds to a place of an accumulator what a block adds to the same place of `c`, where `sum` is that, or an array of such sums; says whether it is.
 fn add_instead(
     block: &mut Block,
@@ -194,6 +219,16 @@ fn add_instead(
         let read_at = find(atom.var().filter(|v| single(*v))?)?;
         matches!(&block.stmts[read_at].op, Op::Get { array, index } if *array == c && index == place).then_some(read_at)
     };
+    if let Op::Scalar { prim: Prim::SubReal, args } = &block.stmts[at].op {
+        let (Some(read_at), less) = (reads_it(args[0]), args[1]) else { return false };
+        let span = block.stmts[at].span;
+        let value = Var::fresh("t", Type::REAL);
+        let negative = Stmt { binds: vec![value], op: Op::Scalar { prim: Prim::NegReal, args: vec![less] }, span };
+        let op = Op::Add { acc, index: place.clone(), value: value.into() };
+        block.stmts.splice(at..=at, [negative, Stmt { binds: Vec::new(), op, span }]);
+        block.stmts.remove(read_at);
+        return true;
+    }
     if let Op::Scalar { prim: Prim::AddReal, args } = &block.stmts[at].op {
         let [a, b] = args[..] else { return false };
         let (read_at, value) = match (reads_it(a), reads_it(b)) {
