@@ -46,6 +46,7 @@ impl Sweep<'_> {
                     if !l.carried.is_empty() {
                         l.count = self.as_length(l.count);
                         self.keep_functions(l, &mut stmt.binds);
+                        self.keep_of_steps(l, &mut stmt.binds);
                         self.keep_dear(l, dear, &mut stmt.binds);
                         self.keep_arrays(l, &mut stmt.binds);
                     }

@@ -1,7 +1,8 @@
-//! Numbers in the loops that a loop with state runs in each of its steps, as those over the units of a network: what the way back needs of them and would take
-//! long to compute again is kept, in an array with an axis for the steps and one for each of these loops.
+//! Numbers that a loop with state computes in each of its steps, or in loops that it runs there, as those over the units of a network: what the way back needs of
+//! them and would take long to compute again is kept, in an array with an axis for the steps and one for each of these loops.
 
-use super::kept::{Kept, MOST};
+use super::control::outer_accumulators;
+use super::kept::{Kept, LEAST, MOST};
 use super::*;
 use crate::flow::scalar::is_cheap;
 use crate::partials::is_from_value;
@@ -13,6 +14,14 @@ const DEAR: usize = 32;
 /// than that only if the loop keeps as many of its state anyway.
 const FEW_STEPS: i64 = 64;
 const FEW_OF_A_STEP: i64 = 16;
+
+/// In the step itself a number is written and read once, side by side with others: so many statements are enough, while what is kept stays in the caches.
+const DEAR_IN_STEP: usize = 8;
+const IN_CACHES: i64 = 1 << 16;
+/// The same if there may be as many of these loops side by side as a strip has lanes.
+const IN_CACHES_OF_STRIPS: i64 = 1 << 11;
+/// Fewer steps than this are not worth the arrays.
+const WORTH_ARRAYS: i64 = 16;
 
 /// A number that is kept: the loop directly inside the one with state makes an array of it.
 pub(super) struct Dear {
@@ -111,7 +120,7 @@ impl Sweep<'_> {
             });
             let mut found = with_stack(|| self.collect_from(&mut l.body, &inside, &counts, room));
             let own = |(number, name)| Dear { number, name, array: number, index: Vec::new(), counts: Vec::new() };
-            found.extend(self.dear_numbers(&l.body).into_iter().map(own));
+            found.extend(self.dear_numbers(&l.body, DEAR).into_iter().map(own));
             for dear in &mut found {
                 l.body.results.push(dear.array.into());
                 dear.array = Var::fresh(dear.name, dear.array.ty.in_array());
@@ -132,8 +141,58 @@ impl Sweep<'_> {
         }
     }
 
-    /// The numbers of a block that are to be kept, given that those before them are.
-    fn dear_numbers(&self, block: &Block) -> Vec<(Var, Name)> {
+    /// Makes a loop with state keep such numbers of its steps, and the sums that these add up; `binds` gets the arrays.
+    pub(super) fn keep_of_steps(&mut self, l: &mut For, binds: &mut Vec<Var>) {
+        // In a trace there would be arrays for each time that the loop is run.
+        if self.tracing || matches!(l.count, Atom::Int(steps) if steps < WORTH_ARRAYS) {
+            return;
+        }
+        let numbers = |count: usize| match l.count {
+            Atom::Int(steps) => Some(steps.saturating_mul(count as i64)),
+            _ => None,
+        };
+        // A function that is called adds to a stand-in, which is made from the sum.
+        let sums = if self.has_calls { Vec::new() } else { self.sums_of_step(&l.body) };
+        let (near, most) = match self.loops_around {
+            0 => (IN_CACHES, MOST),
+            _ => (IN_CACHES_OF_STRIPS, IN_CACHES_OF_STRIPS),
+        };
+        let mut found = self.dear_numbers(&l.body, DEAR_IN_STEP);
+        if numbers(sums.len() + found.len()).is_none_or(|all| all > near) {
+            found = self.dear_numbers(&l.body, DEAR);
+        }
+        found.extend(sums);
+        let is_little = match numbers(found.len()) {
+            Some(all) => all <= most,
+            None => self.loops_around == 0 && found.len() as i64 <= FEW_OF_A_STEP,
+        };
+        for (y, name) in found.into_iter().filter(|_| is_little) {
+            self.keep_number(y, name, l.index, binds);
+            l.body.results.push(y.into());
+        }
+    }
+
+    /// The sums that loops directly inside a step add up, as far as the way back needs them.
+    fn sums_of_step(&self, block: &Block) -> Vec<(Var, Name)> {
+        let needed = self.values_needed(block);
+        let is_long = |acc: Var| {
+            let adds = |stmt: &&Stmt| outer_accumulators(&stmt.op).contains(&acc);
+            block.stmts.iter().filter(adds).any(|stmt| match &stmt.op {
+                Op::For(l) => !matches!(l.count, Atom::Int(..LEAST)),
+                _ => false,
+            })
+        };
+        let sum = |stmt: &Stmt| match (&stmt.op, &stmt.binds[..]) {
+            (Op::Freeze { acc }, [y]) if y.ty == Type::REAL && needed.contains(y) => {
+                is_long(*acc).then_some((*y, y.name))
+            }
+            _ => None,
+        };
+        block.stmts.iter().filter(|stmt| !self.is_kept(stmt)).filter_map(sum).collect()
+    }
+
+    /// The numbers of a block that are to be kept, given that those before them are: what takes at least so many statements to compute again.
+    fn dear_numbers(&self, block: &Block, least: usize) -> Vec<(Var, Name)> {
         let needed = self.values_needed(block);
         let mut cost: FxHashMap<Var, usize> = FxHashMap::default();
         let mut dear = Vec::new();
@@ -145,7 +204,7 @@ impl Sweep<'_> {
             };
             let mut total = match &stmt.op {
                 _ if self.is_kept(stmt) => 0,
-                Op::Scalar { prim, .. } if !is_cheap(*prim) => DEAR,
+                Op::Scalar { prim, .. } if !is_cheap(*prim) => least,
                 _ => 1,
             };
             if total > 0 {
@@ -153,7 +212,7 @@ impl Sweep<'_> {
                 stmt.op.for_each_operand(&mut |a| a.var().into_iter().for_each(&mut add));
                 stmt.op.blocks().flat_map(free_vars).for_each(&mut add);
             }
-            if total >= DEAR && y.ty == Type::REAL && needed.contains(y) {
+            if total >= least && y.ty == Type::REAL && needed.contains(y) {
                 let name = match &stmt.op {
                     Op::Scalar { prim, .. } if !is_cheap(*prim) => Name::new(prim.info().name),
                     _ => y.name,
@@ -161,7 +220,7 @@ impl Sweep<'_> {
                 dear.push((*y, name));
                 total = 1;
             }
-            cost.insert(*y, total.min(DEAR));
+            cost.insert(*y, total.min(least));
         }
         dear
     }
@@ -178,8 +237,12 @@ impl Sweep<'_> {
                     let others = [(args[0], args[1]), (args[1], args[0])];
                     needed.extend(others.iter().filter(|(_, other)| is_active(other)).filter_map(|(a, _)| a.var()));
                 }
-                Op::Scalar { prim, args } if !is_cheap(*prim) && is_from_value(*prim) && args.iter().any(is_active) => {
+                Op::Scalar { prim, args } if is_from_value(*prim) && args.iter().any(is_active) => {
                     needed.extend(&stmt.binds);
+                }
+                Op::Scalar { prim: Prim::DivReal, args } if args.iter().any(is_active) => {
+                    needed.extend(args[1].var());
+                    needed.extend(stmt.binds.iter().filter(|_| is_active(&args[1])));
                 }
                 // What comes of it is not a number.
                 Op::Scalar { args, .. } if stmt.binds.iter().any(|v| v.ty != Type::REAL && needed.contains(v)) => {

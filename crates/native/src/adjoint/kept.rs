@@ -17,7 +17,7 @@ use gradus_core::traverse::with_stack;
 
 /// More numbers than this are not kept, and sums of fewer terms than that are not worth it.
 pub(super) const MOST: i64 = 1 << 24;
-const LEAST: i64 = 8;
+pub(super) const LEAST: i64 = 8;
 
 /// Where a number is found on the way back.
 #[derive(Clone)]
@@ -118,7 +118,7 @@ impl Sweep<'_> {
     }
 
     /// Notes that a loop collects a number.
-    fn keep_number(&mut self, y: Var, name: Name, index: Var, binds: &mut Vec<Var>) {
+    pub(super) fn keep_number(&mut self, y: Var, name: Name, index: Var, binds: &mut Vec<Var>) {
         let all = Var::fresh(name.with("_saved"), y.ty.in_array());
         binds.push(all);
         self.kept.insert(y, Kept { cond: Atom::Bool(true), all: all.into(), index: vec![index.into()] });
@@ -361,13 +361,17 @@ impl Sweep<'_> {
         stmt.binds.iter().any(|y| self.kept.contains_key(y))
     }
 
-    /// The statements that add up sums which were kept, by number: they are left out of a block that is run again.
-    pub(super) fn left_to_kept(&self, stmts: &[Stmt]) -> FxHashSet<usize> {
+    /// The statements that add up sums which were kept, by number: they are left out of a block that is run again. Where they do something else besides, what
+    /// they add is left out.
+    pub(super) fn left_to_kept(&mut self, stmts: &[Stmt]) -> FxHashSet<usize> {
         let mut left = FxHashSet::default();
-        for stmt in stmts.iter().filter(|stmt| self.is_kept(stmt)) {
-            if let Op::Freeze { acc } = &stmt.op {
-                left.extend(adding_up(stmts, *acc).map(|(places, _)| places).into_iter().flatten());
+        for stmt in stmts {
+            let (Op::Freeze { acc }, [y]) = (&stmt.op, &stmt.binds[..]) else { continue };
+            let Some(kept) = self.kept.get(y) else { continue };
+            if kept.cond == Atom::Bool(true) {
+                self.settled.insert(*acc);
             }
+            left.extend(adding_up(stmts, *acc).map(|(places, _)| places).into_iter().flatten());
         }
         left
     }
@@ -381,6 +385,14 @@ impl Sweep<'_> {
         let is_own = |s: &Stmt| s.binds.contains(acc) || s.mentions(*acc);
         let (mut own, others): (Vec<Stmt>, Vec<Stmt>) = left_out.drain(..).partition(is_own);
         *left_out = others;
+        if cond == Atom::Bool(true) {
+            // A sum that was opened ends, though nothing was added to it.
+            if own.is_empty() {
+                self.b.freeze(*acc);
+            }
+            self.frozen.insert(*acc, (*value).into());
+            return self.forward_read(stmt);
+        }
         own.push(stmt.clone());
         self.b.push();
         let there = self.b.get(all, index);
