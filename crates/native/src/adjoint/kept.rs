@@ -413,7 +413,12 @@ impl Sweep<'_> {
         for (inner, whole) in rest.op.blocks_mut().zip(stmt.op.blocks()) {
             inner.results = others.iter().map(|at| whole.results[*at]).collect();
         }
-        rest.binds = others.iter().map(|at| stmt.binds[*at]).collect();
+        if rest.op.blocks().next().is_some() {
+            rest.binds = others.iter().map(|at| stmt.binds[*at]).collect();
+        } else {
+            // It gives all or nothing.
+            rest.binds.iter_mut().filter(|v| self.kept.contains_key(v)).for_each(|v| *v = v.refresh());
+        }
         for value in &stmt.binds {
             let Some(Kept { all, index, .. }) = self.kept.get(value).cloned() else { continue };
             let there = self.b.get(all, index);
@@ -423,7 +428,7 @@ impl Sweep<'_> {
             };
             self.b.bind(vec![*value], op);
         }
-        if !rest.binds.is_empty() || !outer_accumulators(&rest.op).is_empty() {
+        if !others.is_empty() || !outer_accumulators(&rest.op).is_empty() {
             self.b.stmt(rest);
         }
         if let Op::For(l) = &stmt.op {
