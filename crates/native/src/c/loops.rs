@@ -4,9 +4,9 @@ use super::blocks::BITS_OF_LENGTH;
 use super::cells::is_box;
 use super::emit::{Emitter, RowOf};
 use super::extremes::search;
+use super::late::{neighbours, Late};
 use super::parts;
-use super::vectors::{early, has_booleans, has_functions, in_lanes, is_slow_alone, neighbours, vectors};
-use super::vectors::{Early, Late, STRIP};
+use super::vectors::{early, has_booleans, has_functions, in_lanes, is_slow_alone, vectors, Early, STRIP};
 use crate::flow::walk::checks_of;
 use crate::flow::*;
 use crate::in_place;
@@ -333,65 +333,6 @@ impl Emitter<'_> {
             let (name, value) = (self.name(*all), self.name(*var));
             self.line(&format!("{name}_room[{index} - {start}] = {value};"));
         }
-        self.depth -= 1;
-        self.line("}");
-    }
-
-    /// The additions of statements that add to neighbours, for a strip of iterations: the places to which all of them add together, the others apart.
-    fn add_near(&mut self, near: &[Late], index: Var, [start, end]: [&str; 2]) {
-        let distances: Option<Vec<i64>> = near.iter().map(|late| late.distance).collect();
-        let distances = distances.filter(|distances| distances.len() > 1);
-        let ends = |distances: &[i64]| Some((*distances.iter().min()?, *distances.iter().max()?));
-        let Some((least, most)) = distances.as_deref().and_then(ends) else {
-            near.iter().for_each(|late| self.add_late(late, index, start, [start, end]));
-            return;
-        };
-        let (first, last) = (format!("{start} + {most}"), format!("{end} + ({least})"));
-        let each: Vec<(&Late, i64)> = near.iter().zip(distances.into_iter().flatten()).collect();
-        for (late, distance) in each.iter().filter(|(_, distance)| *distance < most) {
-            let from_first = format!("({first} - ({distance}))");
-            self.add_late(late, index, start, [start, &format!("({from_first} < {end} ? {from_first} : {end})")]);
-        }
-        self.line("#pragma omp simd");
-        let place = Var::fresh("near", Type::INT);
-        let j = self.name(place);
-        self.line(&format!("for (int64_t {j} = {first}; {j} < {last}; {j}++) {{"));
-        self.depth += 1;
-        self.in_lanes = true;
-        for (late, distance) in &each {
-            for (var, buffer) in late.values() {
-                let (ty, name) = (self.ty(var.ty), self.name(var));
-                self.line(&format!("{ty} {name} = {buffer}[{j} - ({distance}) - {start}];"));
-            }
-            late.at(place).iter().for_each(|add| self.plain(add));
-        }
-        self.in_lanes = false;
-        self.depth -= 1;
-        self.line("}");
-        for (late, distance) in each.iter().filter(|(_, distance)| *distance > least) {
-            let (from_first, from_last) = (format!("({first} - ({distance}))"), format!("({last} - ({distance}))"));
-            let from = format!("({from_first} > {from_last} ? {from_first} : {from_last})");
-            self.add_late(late, index, start, [&from, end]);
-        }
-    }
-
-    /// The additions of one statement for some iterations of a strip.
-    fn add_late(&mut self, late: &Late, index: Var, start: &str, [from, to]: [&str; 2]) {
-        let i = self.name(index);
-        if late.apart {
-            self.line("#pragma omp simd");
-        }
-        self.line(&format!("for (int64_t {i} = {from}; {i} < {to}; {i}++) {{"));
-        self.depth += 1;
-        for (var, buffer) in late.values() {
-            let (ty, name) = (self.ty(var.ty), self.name(var));
-            self.line(&format!("{ty} {name} = {buffer}[{i} - {start}];"));
-        }
-        self.in_lanes = late.apart;
-        for stmt in &late.stmts {
-            self.plain(stmt);
-        }
-        self.in_lanes = false;
         self.depth -= 1;
         self.line("}");
     }

@@ -6,6 +6,7 @@ mod chunks;
 mod compile;
 mod emit;
 mod extremes;
+mod late;
 mod located;
 mod loops;
 mod parts;

@@ -1,6 +1,7 @@
 //! Which loops run in vector lanes.
 
 use super::cells::is_box;
+use super::late::Late;
 use crate::flow::*;
 use crate::straight::{self, Guard};
 use gradus_core::Prim;
@@ -15,53 +16,6 @@ pub(super) struct Vectors {
     pub(super) sums: Vec<Var>,
     /// The arrays that it adds to in places that may meet, in other iterations or by other statements: the additions wait in buffers.
     meeting: Vec<Var>,
-}
-
-/// An addition that waits until a strip of iterations has run.
-pub(super) struct Late {
-    /// What is kept for each iteration, with its buffer: the number, and what its place is computed from.
-    kept: Vec<(Var, String)>,
-    /// Those of the buffers that an earlier addition does not have.
-    own: Vec<(Type, String)>,
-    /// The addition, with its place computed.
-    pub(super) stmts: Vec<Stmt>,
-    /// Whether each iteration has a place of its own.
-    pub(super) apart: bool,
-    /// How much the last index of the place is larger than that of the iteration, if nothing else is known of the place but what is so in all iterations.
-    pub(super) distance: Option<i64>,
-}
-
-impl Late {
-    pub(super) fn buffers(&self) -> impl Iterator<Item = (Type, &str)> {
-        self.own.iter().map(|(ty, buffer)| (*ty, &buffer[..]))
-    }
-
-    pub(super) fn values(&self) -> impl Iterator<Item = (Var, &str)> {
-        self.kept.iter().map(|(var, buffer)| (*var, &buffer[..]))
-    }
-
-    /// The addition at another last index.
-    pub(super) fn at(&self, last: Var) -> Option<Stmt> {
-        let mut add = self.stmts.last()?.clone();
-        if let Op::Add { index, .. } = &mut add.op {
-            *index.last_mut()? = last.into();
-        }
-        Some(add)
-    }
-
-    /// Whether both add to neighbours in one row.
-    fn is_near(&self, other: &Late) -> bool {
-        let row = |late: &Late| match late.stmts.last().map(|stmt| &stmt.op) {
-            Some(Op::Add { acc, index, .. }) => Some((*acc, index[..index.len() - 1].to_vec())),
-            _ => None,
-        };
-        self.distance.is_some() && other.distance.is_some() && row(self) == row(other)
-    }
-}
-
-/// Additions to neighbours in one row, which one loop makes: an addition would wait for the one before it, which writes next to where it reads.
-pub(super) fn neighbours(late: &[Late]) -> impl Iterator<Item = &[Late]> {
-    late.chunk_by(|one, next| one.is_near(next))
 }
 
 /// What cannot run in vector lanes, such as divisions of integers, in a loop with elementary functions, which had better: it is computed before, for a strip of
