@@ -122,16 +122,10 @@ pub fn module_within(module: &mut Module, room: &Room) {
         }
         rows::run(&mut module.functions[id].body);
         if same_side::run(&mut module.functions[id].body) {
-            let mut body = module.functions[id].body.clone();
-            forward::run(&mut body, &module.lengths);
-            dead::run(&mut body, module);
-            module.functions[id].body = body;
+            clean(module, id);
         }
         if nearby::run(&mut module.functions[id].body) {
-            let mut body = module.functions[id].body.clone();
-            forward::run(&mut body, &module.lengths);
-            dead::run(&mut body, module);
-            module.functions[id].body = body;
+            clean(module, id);
         }
         quotients::run(&mut module.functions[id].body);
         strips::run(&mut module.functions[id].body);
@@ -166,6 +160,14 @@ pub fn written(block: &mut Block, module: &Module) {
 pub fn block(block: &mut Block, module: &Module) {
     // Each step makes room for others; twice is enough for what differentiation writes.
     rounds(block, module, 2);
+}
+
+/// Works out of the function with a number what follows from what a pass has changed, and takes out what it has left.
+fn clean(module: &mut Module, id: usize) {
+    let mut body = module.functions[id].body.clone();
+    forward::run(&mut body, &module.lengths);
+    dead::run(&mut body, module);
+    module.functions[id].body = body;
 }
 
 /// Simplifies a block that was simplified before a step changed a part of it.
