@@ -32,6 +32,7 @@ pub mod adjoint;
 mod better;
 pub mod c;
 pub mod call;
+mod checks;
 pub mod cores;
 pub mod cranelift;
 pub mod data;

@@ -1,5 +1,5 @@
 //! Loops of which some iterations are different, the first or the last, as in `if i = 0 then .. else ..`, or one in between: the others by themselves can run
-//! in vector lanes.
+//! in vector lanes. So can loops that ask the same in all iterations, once the answer is known.
 
 use crate::flow::walk::{for_each_binder, Renaming};
 use crate::flow::*;
@@ -78,6 +78,27 @@ pub fn but_one(l: &For) -> Option<(Atom, For)> {
     others.body = Renaming { map: [(asked, Atom::Bool(false))].into_iter().collect() }.block(&others.body);
     simplify::known(&mut others.body);
     Some((one, others))
+}
+
+/// Loops that ask more than this would stand too often in the program.
+const MOST_ASKED: usize = 2;
+
+/// A loop without state that asks in each iteration what is known before the first: the answer, and the loop for each of yes and no.
+pub fn by_answer(l: &For) -> Option<(Atom, [For; 2])> {
+    let mut asked: Vec<Var> = Vec::new();
+    for stmt in &l.body.stmts {
+        if let Op::If { cond: Atom::Var(cond), .. } = &stmt.op {
+            asked.extend((!asked.contains(cond)).then_some(*cond));
+        }
+    }
+    for_each_binder(&l.body, &mut |v| asked.retain(|cond| *cond != v));
+    let cond = *asked.first().filter(|_| l.carried.is_empty() && asked.len() <= MOST_ASKED)?;
+    let given = |answer: bool| {
+        let mut body = Renaming { map: [(cond, Atom::Bool(answer))].into_iter().collect() }.block(&l.body);
+        simplify::known(&mut body);
+        For { body, ..l.clone() }
+    };
+    Some((cond.into(), [true, false].map(given)))
 }
 
 /// What a loop asks about its index.

@@ -1,6 +1,6 @@
 //! Loops whose branches only compute numbers, with both sides computed and chosen from, so that they can run in vector lanes. Arithmetic cannot fail,
-//! and a sum does not notice a zero. An array may have no such place on the other side, so there it is neither read nor added to: such a statement stays
-//! under its condition, by itself ([`guarded`]).
+//! and a sum does not notice a zero; what is checked on one side holds on the other. An array may have no such place there, so it is neither read nor added to: such a
+//! statement stays under its condition, by itself ([`guarded`]).
 
 use crate::flow::*;
 use gradus_core::Prim;
@@ -83,7 +83,9 @@ fn flatten(stmts: &[Stmt], under: Option<Guard>, out: &mut Vec<Stmt>) -> Option<
         match (&stmt.op, under) {
             (Op::If { cond, then, otherwise, .. }, _) => {
                 for (side, taken) in [(then, true), (otherwise, false)] {
-                    let asks = |s: &Stmt| matches!(s.op, Op::Add { .. } | Op::Get { .. } | Op::If { .. });
+                    let asks = |s: &Stmt| {
+                        matches!(s.op, Op::Add { .. } | Op::Get { .. } | Op::Check { .. } | Op::If { .. })
+                    };
                     let mut guard = Guard { cond: *cond, taken };
                     if side.stmts.iter().any(asks) {
                         guard = guard.inside(under, span, out);
@@ -104,8 +106,13 @@ fn flatten(stmts: &[Stmt], under: Option<Guard>, out: &mut Vec<Stmt>) -> Option<
             (Op::Add { .. } | Op::Get { .. }, Some(guard)) if stmt.binds.iter().all(|v| !v.ty.is_counted()) => {
                 out.push(guard.around(stmt.clone()));
             }
-            // A check or a division is only known to be right on its own side.
-            (Op::Add { .. } | Op::Get { .. } | Op::Check { .. }, Some(_)) => return None,
+            (Op::Check { cond, failure }, Some(guard)) => {
+                let chosen = Var::fresh("t", Type::BOOL);
+                out.push(Stmt { binds: vec![chosen], op: guard.choice(*cond, Atom::Bool(true)), span });
+                out.push(Stmt { binds: Vec::new(), op: Op::Check { cond: chosen.into(), failure: *failure }, span });
+            }
+            // A division is only known to be right on its own side.
+            (Op::Add { .. } | Op::Get { .. }, Some(_)) => return None,
             (Op::Scalar { prim: Prim::DivInt | Prim::ModInt, .. }, Some(_)) => return None,
             _ => out.push(stmt.clone()),
         }

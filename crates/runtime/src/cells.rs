@@ -5,6 +5,7 @@
 
 use crate::elements;
 use crate::memory::{self, Block, Thread};
+use crate::process;
 use std::alloc::{alloc, dealloc, Layout};
 use std::ptr::null_mut;
 
@@ -38,6 +39,8 @@ pub fn immediate(tag: i64) -> i64 {
 /// Cells of fewer words wait in a list of their size when nobody holds them.
 const SMALL: usize = 64;
 const CHUNK: usize = 1 << 20;
+/// After so many chunks they are as large as large pages pay for.
+const MANY_CHUNKS: usize = 4;
 
 /// Where a [`Thread`] has its list of waiting cells of so many words, linked through their counts; larger cells have none.
 pub fn waiting_offset(words: usize) -> Option<i32> {
@@ -77,8 +80,10 @@ impl Drop for Cells {
     }
 }
 
+/// Large chunks begin where a large page does.
 fn chunk_layout(bytes: usize) -> Layout {
-    unsafe { Layout::from_size_align_unchecked(bytes, 16) }
+    let align = if bytes >= process::LARGE { 2 << 20 } else { 16 };
+    unsafe { Layout::from_size_align_unchecked(bytes, align) }
 }
 
 pub(crate) fn is_cell(cell: *mut Cell) -> bool {
@@ -144,7 +149,8 @@ pub unsafe extern "C" fn new(thread: *mut Thread, header: Header) -> *mut Cell {
 unsafe fn more(thread: *mut Thread, bytes: usize) -> bool {
     unsafe {
         let cells = memory::cells(thread);
-        let size = bytes.max(CHUNK);
+        let usual = if cells.chunks.len() < MANY_CHUNKS { CHUNK } else { process::LARGE };
+        let size = bytes.max(usual);
         while cells.chunks.get(cells.begun).is_some_and(|(_, size)| *size < bytes) {
             cells.begun += 1;
         }
@@ -153,6 +159,7 @@ unsafe fn more(thread: *mut Thread, bytes: usize) -> bool {
             if chunk.is_null() {
                 return false;
             }
+            process::prefer_large_pages(chunk, size);
             cells.chunks.push((chunk, size));
         }
         let Some((chunk, size)) = cells.chunks.get(cells.begun).copied() else { return false };

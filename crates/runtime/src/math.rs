@@ -163,6 +163,55 @@ mod vector {
         }
     }
 
+    /// The same for fewer numbers than eight. The lanes beyond them hold one, for which functions have nothing special to do.
+    ///
+    /// # Safety
+    /// There must be a processor with AVX-512.
+    unsafe fn few(function: usize, x: &mut [f64]) {
+        unsafe {
+            asm!(
+                "kmovw k1, r14d",
+                "vbroadcastsd zmm0, [r15]",
+                "vmovupd zmm0 {{k1}}, [r13]",
+                "call r12",
+                "kmovw k1, r14d",
+                "vmovupd [r13] {{k1}}, zmm0",
+                "vzeroupper",
+                in("r12") function,
+                in("r13") x.as_mut_ptr(),
+                in("r14") (1_u64 << x.len()) - 1,
+                in("r15") &1.0_f64,
+                clobber_abi("C"),
+            );
+        }
+    }
+
+    /// The same for a function of the numbers at `x` and those at `y`.
+    ///
+    /// # Safety
+    /// As for [`few`]; the slices must be of the same length.
+    unsafe fn few2(function: usize, x: &mut [f64], y: &[f64]) {
+        unsafe {
+            asm!(
+                "kmovw k1, r14d",
+                "vbroadcastsd zmm0, [{one}]",
+                "vmovapd zmm1, zmm0",
+                "vmovupd zmm0 {{k1}}, [r13]",
+                "vmovupd zmm1 {{k1}}, [r15]",
+                "call r12",
+                "kmovw k1, r14d",
+                "vmovupd [r13] {{k1}}, zmm0",
+                "vzeroupper",
+                in("r12") function,
+                in("r13") x.as_mut_ptr(),
+                in("r14") (1_u64 << x.len()) - 1,
+                in("r15") y.as_ptr(),
+                one = in(reg) &1.0_f64,
+                clobber_abi("C"),
+            );
+        }
+    }
+
     /// # Safety
     /// The function must be one of [`unary`].
     pub unsafe fn map(function: Kernel<Unary>, data: &mut [f64]) {
@@ -176,10 +225,7 @@ mod vector {
         }
         let rest = &mut data[8 * whole..];
         if !rest.is_empty() {
-            let mut part = [1.0; 8];
-            part[..rest.len()].copy_from_slice(rest);
-            unsafe { eights(function, part.as_mut_ptr(), 1) };
-            rest.copy_from_slice(&part[..rest.len()]);
+            unsafe { few(function, rest) };
         }
     }
 
@@ -196,11 +242,7 @@ mod vector {
         }
         let (rest, other) = (&mut x[8 * whole..], &y[8 * whole..]);
         if !rest.is_empty() {
-            let (mut part, mut second) = ([1.0; 8], [1.0; 8]);
-            part[..rest.len()].copy_from_slice(rest);
-            second[..other.len()].copy_from_slice(other);
-            unsafe { eights2(function, part.as_mut_ptr(), second.as_ptr(), 1) };
-            rest.copy_from_slice(&part[..rest.len()]);
+            unsafe { few2(function, rest, other) };
         }
     }
 

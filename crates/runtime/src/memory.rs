@@ -5,6 +5,7 @@
 
 use crate::cells::{self, Cells};
 use crate::chunks::Shared;
+use crate::process::prefer_large_pages;
 use crate::slot::{Kind, Limits, Slot};
 use crate::tape::Tape;
 use std::alloc::{alloc, dealloc, Layout};
@@ -415,6 +416,7 @@ pub unsafe extern "C" fn allocate(thread: *mut Thread, bytes: i64) -> *mut Block
                 credit(thread, bytes);
                 return null_mut();
             }
+            prefer_large_pages(block.cast(), bytes);
             (*block).bytes = bytes;
         } else {
             *waiting = (*block).next;

@@ -3,6 +3,7 @@
 //! It grows as a whole, so nobody keeps a pointer into it. Compiled code pushes and pops itself, at the offsets in [`crate::memory`].
 
 use crate::memory::{self, Thread};
+use crate::process::prefer_large_pages;
 use std::alloc::{alloc, dealloc, realloc, Layout};
 use std::ptr::null_mut;
 
@@ -64,6 +65,7 @@ pub unsafe extern "C" fn more(thread: *mut Thread, bytes: i64) -> *mut u8 {
             if fresh.is_null() {
                 return null_mut();
             }
+            prefer_large_pages(fresh, room);
             tape.start = fresh;
             tape.room = room;
         }

@@ -3,14 +3,12 @@
 use super::cells::{is_box, stored};
 use super::emit::Emitter;
 use super::scalars;
+use crate::checks::BITS_OF_LENGTH;
 use crate::flow::*;
 use crate::ownership::Ownership;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use gradus_source::Span;
-
-/// No array has more elements, and no loop comes to more iterations in a year.
-pub(super) const BITS_OF_LENGTH: u32 = 55;
 
 impl Emitter<'_> {
     /// Writes a block whose results go to `targets`. `params` are arrays that the block takes over.

@@ -1,13 +1,13 @@
 //! Loops as C. A loop without state whose body is straight-line arithmetic is marked for vectorisation, with its sums as reductions.
 
-use super::blocks::BITS_OF_LENGTH;
 use super::cells::is_box;
+use super::checks::checks_apart;
 use super::emit::{Emitter, RowOf};
 use super::extremes::search;
 use super::late::{neighbours, Late};
 use super::parts;
 use super::vectors::{early, has_booleans, has_functions, in_lanes, is_slow_alone, vectors, Early, STRIP};
-use crate::flow::walk::checks_of;
+use crate::checks::{checks_of, BITS_OF_LENGTH};
 use crate::flow::*;
 use crate::in_place;
 use crate::ownership::Ownership;
@@ -30,8 +30,6 @@ pub(super) struct Collected<'a> {
 
 /// A loop with sums that runs fewer times than this is no faster in lanes.
 const SHORT: i64 = 12;
-/// Iterations whose checks are made together.
-const CHECKED: i64 = 1 << 14;
 /// Statements of a body that may stand twice in the program.
 pub(super) const SIMPLE: usize = 16;
 
@@ -154,6 +152,17 @@ impl Emitter<'_> {
             }
             return;
         }
+        let answered = peel::by_answer(l).filter(|(_, sides)| sides.iter().any(runs_in_lanes));
+        if let Some((answer, sides)) = answered {
+            let answer = self.atom(answer);
+            for (side, opening) in sides.iter().zip([format!("if ({answer}) {{"), "} else {".into()]) {
+                self.line(&opening);
+                self.depth += 1;
+                self.iterations(side, state, into, [from, to], span);
+                self.depth -= 1;
+            }
+            return self.line("}");
+        }
         if !runs_in_lanes(l) {
             let is_better = |part: &For| runs_in_lanes(part) || parts::periods(part, rows, self.module).is_some();
             let cut = parts::cut(l, self.module).filter(|cut| is_better(&cut.below) || is_better(&cut.above));
@@ -184,7 +193,7 @@ impl Emitter<'_> {
         let l = straight.as_ref().unwrap_or(l);
         let split = checks_apart(l);
         if let Some((checks, _)) = &split {
-            self.check_loop(checks, &index, [from, to]);
+            self.check_loop(checks, l.index, [from, to]);
         }
         let l = split.as_ref().map_or(l, |(_, rest)| rest);
         // Steps are counted for many iterations at once, so that an inner loop has nothing else to do.
@@ -332,38 +341,6 @@ impl Emitter<'_> {
         for (var, all) in &early.kept {
             let (name, value) = (self.name(*all), self.name(*var));
             self.line(&format!("{name}_room[{index} - {start}] = {value};"));
-        }
-        self.depth -= 1;
-        self.line("}");
-    }
-
-    /// All the checks of a loop before it runs: whether any fails is found in vector lanes, which one only then.
-    fn check_loop(&mut self, checks: &[Stmt], index: &str, [from, to]: [&str; 2]) {
-        // In parts, so that a loop that fails early does not look at all its iterations first.
-        let (part, past) = (format!("{index}_part"), format!("{index}_past"));
-        self.line(&format!("for (int64_t {part} = {from}, {past}; {part} < {to}; {part} = {past}) {{"));
-        self.depth += 1;
-        self.line(&format!("{past} = {to} - {part} > {CHECKED} ? {part} + {CHECKED} : {to};"));
-        self.line("int64_t bad = 0;");
-        for search in [false, true] {
-            if search {
-                self.line("if (GR_RARE(bad))");
-            } else {
-                self.line("#pragma omp simd reduction(| : bad)");
-            }
-            self.line(&format!("for (int64_t {index} = {part}; {index} < {past}; {index}++) {{"));
-            self.depth += 1;
-            for stmt in checks {
-                match &stmt.op {
-                    Op::Check { cond, .. } if !search => {
-                        let cond = self.atom(*cond);
-                        self.line(&format!("bad |= !({cond});"));
-                    }
-                    _ => self.plain(stmt),
-                }
-            }
-            self.depth -= 1;
-            self.line("}");
         }
         self.depth -= 1;
         self.line("}");
@@ -532,17 +509,6 @@ fn runs_in_lanes(l: &For) -> bool {
     checks_apart(l).is_some() || in_lanes(l)
 }
 
-/// For a loop that could run in vector lanes but for its checks: the checks with what they are computed from, and the loop
-/// without them. Only checks on arithmetic of the index and of outer values can be made ahead.
-fn checks_apart(l: &For) -> Option<(Vec<Stmt>, For)> {
-    let mut rest = l.clone();
-    rest.body.stmts.retain(|s| !matches!(s.op, Op::Check { .. }));
-    if rest.body.stmts.len() == l.body.stmts.len() || !in_lanes(&rest) {
-        return None;
-    }
-    Some((checks_of(l)?, rest))
-}
-
 /// A loop with its branches straightened, if that lets it run in vector lanes.
 fn straightened(l: &For) -> Option<For> {
     let mut straight = straight::straightened(l)?;
@@ -550,5 +516,6 @@ fn straightened(l: &For) -> Option<For> {
     straight.body.stmts = all.iter().filter(|s| !matches!(s.op, Op::Check { .. })).cloned().collect();
     vectors(&straight)?;
     straight.body.stmts = all;
+    checks_of(&straight)?;
     Some(straight)
 }

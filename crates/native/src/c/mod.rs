@@ -2,6 +2,7 @@
 
 mod blocks;
 mod cells;
+mod checks;
 mod chunks;
 mod compile;
 mod emit;

@@ -120,10 +120,10 @@ fn goes_on(place: &[Place]) -> bool {
     place.iter().any(|at| matches!(at, Place::Moving { .. }))
 }
 
-/// Whether additions to two places of an array never meet, unless in the same iteration, where they have the same place.
+/// Whether additions to two places of an array never meet, unless in the same iteration.
 fn never_meet(a: &[Place], b: &[Place]) -> bool {
     let apart = |(a, b): (&Place, &Place)| match (a, b) {
-        (Place::Moving { form: a, .. }, Place::Moving { form: b, .. }) => a.passes_by(b),
+        (Place::Moving { form: a, .. }, Place::Moving { form: b, .. }) => a == b || a.passes_by(b),
         (Place::Still(Atom::Int(a)), Place::Still(Atom::Int(b))) => a != b,
         _ => false,
     };

@@ -6,6 +6,7 @@ use super::math;
 use super::pairs::is_function;
 use super::plan;
 use super::waiting::{all_plain, Place};
+use crate::checks::{are_alike, hold_between};
 use crate::flow::*;
 use crate::in_place;
 use crate::ownership::Ownership;
@@ -212,14 +213,15 @@ impl Emitter<'_, '_, '_> {
             None => (from, state.to_vec()),
             Some(plan) => {
                 if !plan.checks.is_empty() {
-                    // What all iterations check alike is checked once.
-                    let alike = plan.checks.iter().all(|stmt| !stmt.mentions(l.index));
+                    let alike = are_alike(&plan.checks, l.index);
                     let second = self.b.ins().iadd_imm_s(from, 1);
                     let end = if alike { self.b.ins().smin(to, second) } else { to };
-                    let past = (!alike && plan.is_checked_at_ends(l.index)).then(|| self.b.create_block());
-                    if let Some(past) = past {
-                        self.past_if_ends_hold(&plan.checks, l.index, [from, to], past);
-                    }
+                    let unsure = hold_between(&plan.checks, l.index).filter(|_| !alike);
+                    let past = unsure.map(|unsure| {
+                        let past = self.b.create_block();
+                        self.past_if_ends_hold(&plan.checks, l.index, [from, to], &unsure, past);
+                        past
+                    });
                     self.counted(from, end, few || alike, false, &[], span, |e, index, _| {
                         e.bind_number(l.index, index);
                         plan.checks.iter().for_each(|stmt| e.plain(stmt));
@@ -257,8 +259,15 @@ impl Emitter<'_, '_, '_> {
         });
     }
 
-    /// Goes on elsewhere if there are no iterations, or what they check holds for the first and the last one.
-    fn past_if_ends_hold(&mut self, checks: &[Stmt], index: Var, [from, to]: [Value; 2], past: ir::Block) {
+    /// Goes on elsewhere if there are no iterations, or what they check holds for the first and the last one (see [`hold_between`]).
+    fn past_if_ends_hold(
+        &mut self,
+        checks: &[Stmt],
+        index: Var,
+        [from, to]: [Value; 2],
+        unsure: &[Var],
+        past: ir::Block,
+    ) {
         let (some, each) = (self.b.create_block(), self.b.create_block());
         let runs = self.b.ins().icmp(IntCC::SignedLessThan, from, to);
         self.b.ins().brif(runs, some, &[], past, &[]);
@@ -266,6 +275,7 @@ impl Emitter<'_, '_, '_> {
         self.b.seal_block(some);
         let last = self.b.ins().iadd_imm_s(to, -1);
         let mut holds = self.b.ins().iconst(types::I8, 1);
+        let mut first = Vec::new();
         for end in [from, last] {
             self.bind_number(index, end);
             for stmt in checks {
@@ -276,6 +286,12 @@ impl Emitter<'_, '_, '_> {
                     self.plain(stmt);
                 }
             }
+            let places: Vec<Value> = unsure.iter().map(|place| self.number((*place).into())).collect();
+            for (first, last) in first.iter().zip(&places) {
+                let rises = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, *first, *last);
+                holds = self.b.ins().band(holds, rises);
+            }
+            first = places;
         }
         self.b.ins().brif(holds, past, &[], each, &[]);
         self.b.switch_to_block(each);

@@ -8,17 +8,14 @@
 
 use super::math;
 use super::scalars::SMALL_POWER;
+use crate::checks::checks_of;
 use crate::cores::{self, Join};
-use crate::flow::walk::checks_of;
 use crate::flow::*;
 use gradus_core::Prim;
 use rustc_hash::FxHashMap;
 
 /// More buffers than this, and the loop runs without lanes.
 const MOST_BUFFERS: usize = 96;
-
-/// Places at most so far from an index are not beyond all numbers.
-const FAR: u64 = 1 << 40;
 
 /// What it costs, in operations, to add in a phase of its own.
 const LATE_PAIR: i32 = 1;
@@ -82,36 +79,6 @@ fn role(stmt: &Stmt) -> Option<Role> {
         Op::Add { acc, index, .. } if acc.ty.is_real() && index.len() == acc.ty.rank as usize => Role::Add,
         _ => return None,
     })
-}
-
-impl Plan<'_> {
-    /// Whether all that is checked holds in between if it holds for the first iteration and the last: it only compares places that move on with the index with
-    /// numbers that do not change.
-    pub(super) fn is_checked_at_ends(&self, index: Var) -> bool {
-        let (mut moving, mut compared) = (vec![index], Vec::new());
-        self.checks.iter().all(|stmt| {
-            let varies = |a: &Atom| a.var().is_some_and(|v| moving.contains(&v));
-            match (&stmt.op, &stmt.binds[..]) {
-                (Op::Check { cond, .. }, _) => !varies(cond),
-                (Op::Scalar { prim: Prim::AddInt | Prim::SubInt, args }, [y]) if varies(&args[0]) => {
-                    moving.push(*y);
-                    matches!(args[1], Atom::Int(k) if k.unsigned_abs() < FAR)
-                }
-                (Op::Scalar { prim, args }, [y]) if scalar::is_comparison(*prim) => {
-                    compared.push(*y);
-                    let equal = matches!(prim, Prim::Equal | Prim::NotEqual);
-                    let different = varies(&args[0]) != varies(&args[1]);
-                    !args.iter().any(|a| a.var().is_some_and(|v| compared.contains(&v)))
-                        && (!varies(&args[0]) && !varies(&args[1]) || different && !equal)
-                }
-                (op, _) => {
-                    let mut same = true;
-                    op.for_each_operand(&mut |a| same &= !varies(&a) && a.var().is_none_or(|v| !compared.contains(&v)));
-                    same
-                }
-            }
-        })
-    }
 }
 
 /// The plan of a loop, if it can run in lanes and gains by it.

@@ -385,25 +385,6 @@ impl Renaming {
     }
 }
 
-/// The checks of a loop with what they are computed from; `None` if they depend on more than the index and outer values.
-pub fn checks_of(l: &For) -> Option<Vec<Stmt>> {
-    let mut needed: Vec<Var> = Vec::new();
-    let mut found: Vec<Stmt> = Vec::new();
-    for stmt in l.body.stmts.iter().rev() {
-        let wanted = stmt.binds.iter().any(|v| needed.contains(v));
-        match &stmt.op {
-            Op::Check { .. } => {}
-            Op::Scalar { .. } | Op::Select { .. } | Op::Dim { .. } if wanted => {}
-            _ if wanted => return None,
-            _ => continue,
-        }
-        stmt.op.for_each_operand(&mut |a| needed.extend(a.var()));
-        found.push(stmt.clone());
-    }
-    found.reverse();
-    Some(found)
-}
-
 /// The variables that are lengths of arrays, or choices between such and constants that could be.
 pub fn lengths(block: &Block) -> FxHashSet<Var> {
     fn find(block: &Block, found: &mut FxHashSet<Var>) {

@@ -122,11 +122,18 @@ fn take_fixed(l: &mut For, known: &Inside, branches: bool) -> Vec<Fixed> {
             }
         }
     }
-    if branches && l.carried.is_empty() && straightened(l).is_some() {
+    if branches && l.carried.is_empty() && !checks_in_branches(&l.body) && straightened(l).is_some() {
         let mut when = |acc| known.lengths(acc).map(When::IsThere);
         take_from_branches(&mut l.body.stmts, &mut |stmt| take(stmt, &is_fixed, &mut fixed, &mut when));
     }
     fixed
+}
+
+/// Loops that check in branches do not always run in lanes, and a sum for each branch would not pay.
+fn checks_in_branches(block: &Block) -> bool {
+    let checks = |stmt: &Stmt| matches!(stmt.op, Op::Check { .. });
+    let within = |side: &Block| side.stmts.iter().any(checks) || with_stack(|| checks_in_branches(side));
+    block.stmts.iter().any(|stmt| stmt.op.blocks().any(within))
 }
 
 /// Looks at the statements of branches, but for those that are reached where two numbers are equal, as only one iteration may be.
