@@ -83,9 +83,8 @@ fn flatten(stmts: &[Stmt], under: Option<Guard>, out: &mut Vec<Stmt>) -> Option<
         match (&stmt.op, under) {
             (Op::If { cond, then, otherwise, .. }, _) => {
                 for (side, taken) in [(then, true), (otherwise, false)] {
-                    let asks = |s: &Stmt| {
-                        matches!(s.op, Op::Add { .. } | Op::Get { .. } | Op::Check { .. } | Op::If { .. })
-                    };
+                    let asks =
+                        |s: &Stmt| matches!(s.op, Op::Add { .. } | Op::Get { .. } | Op::Check { .. } | Op::If { .. });
                     let mut guard = Guard { cond: *cond, taken };
                     if side.stmts.iter().any(asks) {
                         guard = guard.inside(under, span, out);

@@ -105,6 +105,17 @@ fn what_differs_in_shape_fails() {
     }
 }
 
+/// The function, called so, fails at the text of its place.
+fn fails_at(native: &Native, text: &str, args: &[Leaf], place: &str) {
+    match native.call(0, args) {
+        Err(RunError::Failed(site)) => {
+            assert_eq!(site.failure, Failure::Index);
+            assert_eq!(&text[site.span.start as usize..site.span.end as usize], place, "{args:?}");
+        }
+        other => panic!("{args:?}: {other:?}"),
+    }
+}
+
 /// Loops in lanes look at their ends first. What fails is what the first iteration meets that fails.
 #[test]
 fn the_first_place_that_is_missing_fails() {
@@ -118,16 +129,59 @@ fn the_first_place_that_is_missing_fails() {
             (30, 1, 9, "a.(i + 1)"),
         ];
         for (n, a, b, place) in cases {
-            match native.call(0, &[Leaf::Int(n), reals(a), reals(b)]) {
-                Err(RunError::Failed(site)) => {
-                    assert_eq!(site.failure, Failure::Index);
-                    assert_eq!(&text[site.span.start as usize..site.span.end as usize], place);
-                }
-                other => panic!("{other:?}"),
-            }
+            fails_at(&native, text, &[Leaf::Int(n), reals(a), reals(b)], place);
         }
         assert_eq!(native.call(0, &[Leaf::Int(30), reals(32), reals(30)]), Ok(vec![Leaf::reals(vec![8.0; 30])]));
         assert_eq!(native.call(0, &[Leaf::Int(0), reals(0), reals(0)]), Ok(vec![Leaf::reals(Vec::new())]));
+    }
+}
+
+/// The ends of a loop do not tell of places that do not move along with its index.
+#[test]
+fn a_place_that_is_missing_in_the_middle_fails() {
+    let text = "let f (n : int) (a : real[]) : real[] = build n (fun i -> 2.0 * a.((i - 10) * (i - 10) - 4))";
+    let numbers: Vec<f64> = (0..100).map(f64::from).collect();
+    for native in natives(text, &["f"]) {
+        let place = "a.((i - 10) * (i - 10) - 4)";
+        fails_at(&native, text, &[Leaf::Int(21), Leaf::reals(numbers.clone())], place);
+        let found = native.call(0, &[Leaf::Int(9), Leaf::reals(numbers.clone())]);
+        let expected = (0..9).map(|i| 2.0 * f64::from((i - 10) * (i - 10) - 4)).collect::<Vec<_>>();
+        assert_eq!(found, Ok(vec![Leaf::reals(expected)]));
+    }
+}
+
+#[test]
+fn places_from_an_unknown_one_on_are_all_there() {
+    let text = "let f (n : int) (k : int) (a : real[]) : real[] = build n (fun i -> 2.0 * a.(i + k))";
+    let numbers: Vec<f64> = (0..40).map(f64::from).collect();
+    let args = |n: i64, k: i64| [Leaf::Int(n), Leaf::Int(k), Leaf::reals(numbers.clone())];
+    for native in natives(text, &["f"]) {
+        let missing = [(30, 11), (30, -1), (41, 0), (30, i64::MAX - 7), (30, i64::MIN), (20, -19), (1000, 3)];
+        for (n, k) in missing {
+            fails_at(&native, text, &args(n, k), "a.(i + k)");
+        }
+        let expected = (10..40).map(|i| 2.0 * f64::from(i)).collect::<Vec<_>>();
+        assert_eq!(native.call(0, &args(30, 10)), Ok(vec![Leaf::reals(expected)]));
+        assert_eq!(native.call(0, &args(0, -9)), Ok(vec![Leaf::reals(Vec::new())]));
+    }
+}
+
+/// A loop that asks the same in all iterations checks only what the answer lets it read.
+#[test]
+fn what_the_answer_leaves_out_may_be_missing() {
+    let text = "let f (yes : bool) (k : int) (a : real[]) (b : real[]) : real[] =\n\
+                  build 30 (fun i -> if yes then 2.0 * a.(i + k) else if i > 3 then b.(i) else 1.0)";
+    let args = |yes: bool, k: i64, a: usize, b: usize| {
+        [Leaf::Bool(yes), Leaf::Int(k), Leaf::reals(vec![4.0; a]), Leaf::reals(vec![3.0; b])]
+    };
+    for native in natives(text, &["f"]) {
+        fails_at(&native, text, &args(true, 1, 30, 30), "a.(i + k)");
+        fails_at(&native, text, &args(true, -1, 30, 30), "a.(i + k)");
+        fails_at(&native, text, &args(false, 0, 30, 29), "b.(i)");
+        fails_at(&native, text, &args(false, 0, 30, 4), "b.(i)");
+        assert_eq!(native.call(0, &args(true, 5, 35, 0)), Ok(vec![Leaf::reals(vec![8.0; 30])]));
+        let expected = (0..30).map(|i| if i > 3 { 3.0 } else { 1.0 }).collect::<Vec<_>>();
+        assert_eq!(native.call(0, &args(false, i64::MAX, 0, 30)), Ok(vec![Leaf::reals(expected)]));
     }
 }
 

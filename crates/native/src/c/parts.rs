@@ -2,9 +2,9 @@
 //! (`i / 30`, `i mod 15`) have the iterations of one period written out, in which the digits are known. So an array that is put together from others, or filled
 //! from rows of a few numbers, costs little more than to write it.
 
-use crate::checks::BITS_OF_LENGTH;
 use super::emit::Emitter;
 use super::loops::Collected;
+use crate::checks::BITS_OF_LENGTH;
 use crate::flow::walk::Renaming;
 use crate::flow::*;
 use crate::simplify;
