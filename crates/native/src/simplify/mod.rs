@@ -32,6 +32,7 @@ mod ranges;
 mod reads;
 mod recompute;
 mod rows;
+mod same_place;
 mod same_side;
 mod segments;
 mod shapes;
@@ -125,6 +126,9 @@ pub fn module_within(module: &mut Module, room: &Room) {
             clean(module, id);
         }
         if nearby::run(&mut module.functions[id].body) {
+            clean(module, id);
+        }
+        if same_place::run(&mut module.functions[id].body) {
             clean(module, id);
         }
         quotients::run(&mut module.functions[id].body);
