@@ -335,6 +335,56 @@ fn additions_to_one_place_under_conditions_are_made_once() {
     }
 }
 
+const ADDS_AGAIN: &str = "\
+fun f(x: real[1], p: int[1]) -> (real[1]) {
+  a = fill 3 := 0.0
+  x_adj = open a
+  n = dim x 0
+  m = dim p 0
+  same = eq n m
+  check same shape
+  for i < n {
+    e = get x i
+    at = get p i
+    after = ge at 0
+    check after index
+    before = lt at 3
+    check before index
+    less = lt e 0.0
+    if less {
+      d = mul e e
+      accumulate x_adj at += d
+    } else {
+      accumulate x_adj at += e
+    }
+    t = mul 2.0 e
+    accumulate x_adj at += t
+    large = gt e 3.0
+    if large {
+      accumulate x_adj at += 1.0
+    } else {
+    }
+  }
+  y = freeze x_adj
+  return y
+}
+";
+
+#[test]
+fn an_iteration_adds_once_to_an_element() {
+    let text = simplified(ADDS_AGAIN);
+    assert_eq!(text.matches("accumulate x_adj at += ").count(), 1, "{text}");
+    // A branch keeps what it adds to an element that may not be there otherwise.
+    let sometimes = ADDS_AGAIN.replace("    accumulate x_adj at += t\n", "").replace("      accumulate x_adj at += e\n", "");
+    assert_eq!(simplified(&sometimes).matches("      accumulate x_adj at += ").count(), 2, "{}", simplified(&sometimes));
+    for backend in Backend::ALL {
+        for code in [compile(ADDS_AGAIN, backend), compile(&text, backend)] {
+            let found = code.call(0, &[Leaf::reals([1.0, -3.0, 4.0]), Leaf::Ints { dims: vec![3], data: vec![2, 0, 2] }]);
+            assert_eq!(found, Ok(vec![Leaf::reals([3.0, 0.0, 16.0])]), "on {backend:?}");
+        }
+    }
+}
+
 const COUNTS_BESIDE: &str = "\
 fun f(n: int, m: int) -> (int, int, int, int) {
   down, same, up, other = for i < n with x: int = m, y: int = 3, z: int = 0, w: int = 9 {
