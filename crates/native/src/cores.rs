@@ -501,6 +501,8 @@ fn own_places(block: &Block, acc: Var, places: &FxHashSet<Var>) -> bool {
                     place.first().and_then(|a| a.var()).is_some_and(|v| places.contains(&v))
                 }
                 Op::Call { args, .. } => !args.contains(&acc.into()),
+                // It adds to places that all iterations have.
+                Op::Product(product) => product.acc != acc,
                 _ => true,
             };
             here && stmt.op.blocks().all(|inner| own_places(inner, acc, places))

@@ -194,6 +194,32 @@ fn the_same_bits_on_any_number_of_threads() {
 }
 
 #[test]
+fn products_that_many_iterations_add_to_one_matrix() {
+    // All numbers are whole, so every sum is exact.
+    let text = "let scaled (s : real) (b : real[][]) : real[][] = map (fun r -> map (fun x -> s * x) r) b\n\
+                let f (a : real[][]) (b : real[][]) : real =\n\
+                \x20 sum (build 400 (fun k -> sum (map (fun r -> sum (map square r)) (matmul a (scaled (1.0 + real k) b)))))\n\
+                let g (a : real[][]) (b : real[][]) : real[][] = grad (fun a -> f a b) a";
+    let (n, m) = (12, 9);
+    let (left, right) = (|i: usize, l: usize| ((i + l) % 3) as f64, |l: usize, j: usize| ((l * j) % 4) as f64);
+    let matrix = |at: &dyn Fn(usize, usize) -> f64| (0..n * m).map(|k| at(k / m, k % m)).collect::<Vec<f64>>();
+    let arguments = [
+        Leaf::matrix(n, m, matrix(&left)),
+        Leaf::matrix(m, m, (0..m * m).map(|k| right(k / m, k % m)).collect::<Vec<_>>()),
+    ];
+    let squares: f64 = (1..=400).map(|k| f64::from(k * k)).sum();
+    let product = |i: usize, j: usize| (0..m).map(|l| left(i, l) * right(l, j)).sum::<f64>();
+    let expected = matrix(&|i, l| 2.0 * squares * (0..m).map(|j| product(i, j) * right(l, j)).sum::<f64>());
+    for native in natives(text, &["g"], LITTLE) {
+        for threads in [1, 2, 7] {
+            for _ in 0..5 {
+                assert_eq!(reals(&native.call_within(0, &arguments, &on(threads)).expect("runs")), expected);
+            }
+        }
+    }
+}
+
+#[test]
 fn which_loops_are_cut() {
     let program = program("test.gr", TEXT, Path::new("."));
     let cut = |name: &str| {
