@@ -2,6 +2,7 @@
 //! accumulators, which is what accumulators are for.
 
 mod accumulators;
+mod added_there;
 mod apart;
 mod as_it_was;
 mod at_once;
@@ -112,6 +113,10 @@ pub fn module_within(module: &mut Module, room: &Room) {
             again(&mut body, module);
             // The checks that are left of loops.
             hoist::run(&mut body);
+            if added_there::run(&mut body) {
+                forward::run(&mut body, &module.lengths);
+                dead::run(&mut body, module);
+            }
         }
         module.functions[id].body = body;
         let body = &mut module.functions[id].body;
