@@ -62,7 +62,7 @@ fn only_checks(l: &mut For) {
 }
 
 /// What a loop makes a copy of, if it does nothing else.
-fn copied(outer: &For, made: &FxHashSet<Var>) -> Option<Factor> {
+pub(super) fn copied(outer: &For, made: &FxHashSet<Var>) -> Option<Factor> {
     let (row, middle) = only_loop(outer)?;
     if outer.body.results[..] != [row.into()] || !middle.carried.is_empty() {
         return None;

@@ -22,6 +22,7 @@ mod fuse;
 mod gathers;
 mod hoist;
 mod inside;
+mod kept_twice;
 mod lengths;
 mod lengths_alone;
 mod limits;
@@ -150,6 +151,7 @@ pub fn module_within(module: &mut Module, room: &Room) {
             underflow::run(&mut module.functions[id].body);
         }
     }
+    kept_twice::run(module);
     unread::run(module);
     crate::tape::run(module);
     crate::holes::run(module);
