@@ -285,6 +285,31 @@ fn layers_on_a_batch_are_products() {
 }
 
 #[test]
+fn matrices_with_rows_and_columns_exchanged_are_not_made_on_the_way_back() {
+    let text = "let steps (n : int) ((a, c) : real[][] * real[][]) : real =\n\
+                \x20 sum (map sum (loop n (fun c -> matmul (transpose a) (matmul c a)) c))\n\
+                let by_steps (p : real[][] * real[][]) : real * (real[][] * real[][]) = value_and_grad (steps 5) p\n\
+                let solved (n : int) ((a, c) : real[][] * real[][]) : real =\n\
+                \x20 let step k (c, all) =\n\
+                \x20   let d = solve_many (matmul a c) a in\n\
+                \x20   (matmul (transpose a) (matmul c d), set all (n - 1 - k) d) in\n\
+                \x20 let (c, all) = ifold n step (c, replicate n a) in\n\
+                \x20 sum (map sum c) + sum (map (fun d -> d.(0).(0)) all)\n\
+                let by_solved (p : real[][] * real[][]) : real * (real[][] * real[][]) = value_and_grad (solved 5) p";
+    let (program, entries) = entries(text, &["by_steps", "by_solved"]);
+    let printed = entries.into_iter().map(|entry| {
+        let (module, _, _) = gradus_native::lower(&program, &[entry]).expect("is compiled");
+        gradus_native::flow::print::module(&module)
+    });
+    let printed: Vec<String> = printed.collect();
+    // The adjoint of an exchanged product is added to that of the product.
+    assert_eq!(printed[0].matches(" = fill ").count(), 7, "{}", printed[0]);
+    // The trace has no matrix twice.
+    let trace = printed[1].lines().find(|line| line.contains("trace")).unwrap_or_default();
+    assert_eq!(trace.matches("real[2]").count(), 10, "{}", printed[1]);
+}
+
+#[test]
 fn loops_that_count_are_loops_over_a_range() {
     let text = "let rec up (i : int) (n : int) (s : real) (x : real) : real = if i >= n then s else up (i + 1) n (s * x) x\n\
                 let rec beyond (i : int) (n : int) (s : real) (x : real) : real = if i <= n then beyond (i + 1) n (s * x) x else s\n\
