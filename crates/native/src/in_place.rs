@@ -8,7 +8,7 @@ use gradus_core::traverse::with_stack;
 
 /// For each array that a loop collects, one in whose place it may be.
 pub fn of(l: &For, arrays: &[Var], ownership: &Ownership) -> Vec<Option<Var>> {
-    let mut free: Vec<Var> = match l.carried.is_empty() && collects_in_order(&l.body) {
+    let mut free: Vec<Var> = match l.carried.is_empty() && collects_in_order(&l.body, l.index) {
         true => ownership.ending().collect(),
         false => Vec::new(),
     };
@@ -22,12 +22,16 @@ pub fn of(l: &For, arrays: &[Var], ownership: &Ownership) -> Vec<Option<Var>> {
     arrays.iter().map(&mut taken).collect()
 }
 
-/// Whether an iteration has read all that it needs before it leaves anything: backends may put additions to arrays off.
-fn collects_in_order(block: &Block) -> bool {
+/// Whether an iteration has read all that it needs before it leaves anything: backends may put additions to arrays off, but not those to the place of the
+/// iteration's number, if an array gets no others.
+fn collects_in_order(block: &Block, number: Var) -> bool {
     with_stack(|| {
         block.stmts.iter().all(|stmt| {
-            let puts_off = matches!(&stmt.op, Op::Add { acc, .. } if acc.ty.rank > 0);
-            !puts_off && stmt.op.blocks().all(collects_in_order)
+            let puts_off = match &stmt.op {
+                Op::Add { acc, index, .. } => acc.ty.rank > 0 && index[..] != [number.into()],
+                _ => false,
+            };
+            !puts_off && stmt.op.blocks().all(|inner| collects_in_order(inner, number))
         })
     })
 }

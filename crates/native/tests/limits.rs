@@ -2,7 +2,8 @@
 
 mod support;
 
-use gradus_native::{compile, Argument, Backend, Call, Leaf, Limits, Native, RunError};
+use gradus_native::flow::{read, FunctionId};
+use gradus_native::{compile, Argument, Backend, Call, Executable, Leaf, Limits, Native, Options, RunError};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -281,4 +282,45 @@ fn adjoints_that_become_too_small() {
     // In steps that are rounded, it stays one of the least numbers there are.
     assert!((0..20_000).fold(1.0, |slope: f64, _| slope * 0.875) > 0.0);
     assert_eq!(slopes("0.875", 20_000), [0.0; 4]);
+}
+
+const IN_PLACE: &str = "\
+fun f(x: real[1], steps: int) -> (real[1], real[1]) {
+  n = dim x 0
+  zeros = fill n := 0.0
+  acc = open zeros
+  last = for t < steps with y: real[1] = x {
+    next = for i < n {
+      e = get y i
+      accumulate acc i += e
+      half = mul 0.5 e
+      accumulate acc i += half
+      collect half
+    }
+    yield next
+  }
+  sums = freeze acc
+  return last sums
+}
+";
+
+/// A step that adds to the place of each element that it reads leaves the next state in the place of the last one; not if it adds elsewhere, too.
+#[test]
+fn steps_that_add_need_no_memory() {
+    let limits = Limits { max_memory: Some(20_000), ..Limits::default() };
+    let elsewhere = IN_PLACE.replace("acc i += half", "acc 0 += half");
+    for backend in Backend::ALL {
+        let within = |text: &str| {
+            let x = Leaf::reals((0..1000).map(|i| (i % 8) as f64).collect::<Vec<_>>());
+            let module = read::module(text).expect("reads");
+            // Not for several threads, each of which would hold the state.
+            let options = Options { least_work: f64::INFINITY, ..backend.into() };
+            let code = Executable::new(&module, &[FunctionId(0)], &options).expect("compiles");
+            code.call_within(0, &[x, Leaf::Int(10)], &limits)
+        };
+        let times = |factor: f64| Leaf::reals((0..1000).map(|i| factor * (i % 8) as f64).collect::<Vec<_>>());
+        let left = 0.5f64.powi(10);
+        assert!(within(IN_PLACE) == Ok(vec![times(left), times(3.0 * (1.0 - left))]), "on {backend:?}");
+        assert!(matches!(within(&elsewhere), Err(RunError::Memory { .. })), "on {backend:?}");
+    }
 }
