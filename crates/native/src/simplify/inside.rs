@@ -1,6 +1,8 @@
 //! Which places are known to be inside an array, where a pass stands: it has been read or checked there, or is an index of a loop over its length.
 
+use super::failures::can_fail;
 use crate::flow::*;
+use crate::steady;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,6 +18,8 @@ enum Length {
 enum Fact {
     NotNegative(Atom),
     Below(Atom, Length),
+    /// The first is no more than the second.
+    AtMost(Length, Length),
 }
 
 /// What is known at a statement. Whoever walks through blocks says where they begin and end.
@@ -25,9 +29,15 @@ pub(super) struct Inside {
     made: FxHashMap<Var, Made>,
     lengths: FxHashMap<Var, Length>,
     comparisons: FxHashMap<Var, (Prim, Atom, Atom)>,
+    /// Differences of two integers.
+    differences: FxHashMap<Var, (Atom, Atom)>,
+    /// Arrays that keep their lengths from one iteration to the next.
+    steady: FxHashSet<Var>,
     facts: FxHashSet<Fact>,
     /// The facts in the order in which they came.
     order: Vec<Fact>,
+    /// Lengths that others are known to reach.
+    reached: FxHashMap<Length, Vec<Length>>,
     /// How often the loops around run.
     counts: Vec<Atom>,
 }
@@ -41,6 +51,11 @@ enum Made {
 pub(super) struct Mark(usize);
 
 impl Inside {
+    /// Nothing yet, but which state keeps its lengths.
+    pub(super) fn of(block: &Block) -> Inside {
+        Inside { steady: steady::find(block), ..Inside::default() }
+    }
+
     pub(super) fn begin(&self) -> Mark {
         Mark(self.order.len())
     }
@@ -48,6 +63,9 @@ impl Inside {
     pub(super) fn end(&mut self, mark: &Mark) {
         for fact in self.order.drain(mark.0..) {
             self.facts.remove(&fact);
+            if let Fact::AtMost(_, long) = fact {
+                self.reached.entry(long).or_default().pop();
+            }
         }
     }
 
@@ -56,6 +74,35 @@ impl Inside {
         self.counts.push(l.count);
         self.learn(Fact::NotNegative(l.index.into()));
         self.learn(Fact::Below(l.index.into(), self.length(l.count)));
+        for (state, init) in &l.carried {
+            self.same_lengths(*state, *state, *init);
+        }
+    }
+
+    /// An array from outside that a loop, which was entered, reads at its index in each iteration is at least as long as the loop runs, unless it fails on its
+    /// way.
+    pub(super) fn foresee(&mut self, l: &For) {
+        if l.body.stmts.iter().any(can_fail) {
+            return;
+        }
+        let state = l.carried.iter().map(|(state, _)| state);
+        let own: FxHashSet<&Var> = l.body.stmts.iter().flat_map(|stmt| &stmt.binds).chain(state).collect();
+        for stmt in &l.body.stmts {
+            let Op::Get { array, index } = &stmt.op else { continue };
+            if own.contains(array) {
+                continue;
+            }
+            for axis in (0..index.len()).filter(|axis| index[*axis] == l.index.into()) {
+                self.learn(Fact::AtMost(self.length(l.count), self.length_of(*array, axis)));
+            }
+        }
+    }
+
+    /// Notes that an array has the lengths of another, if this state keeps its lengths.
+    fn same_lengths(&mut self, array: Var, state: Var, init: Atom) {
+        if let Some(init) = init.var().filter(|_| self.steady.contains(&state)) {
+            self.made.insert(array, Made::Like(init));
+        }
     }
 
     pub(super) fn leave_loop(&mut self) {
@@ -76,8 +123,10 @@ impl Inside {
     /// What is known after a statement.
     pub(super) fn after(&mut self, stmt: &Stmt) {
         let Some(bind) = stmt.binds.first().copied() else {
-            if let Op::Check { cond, .. } = stmt.op {
-                self.suppose(cond);
+            match &stmt.op {
+                Op::Check { cond, .. } => self.suppose(*cond),
+                Op::Add { acc, index, .. } => self.is_there(*acc, index),
+                _ => {}
             }
             return;
         };
@@ -91,6 +140,7 @@ impl Inside {
             {
                 self.comparisons.insert(bind, (*prim, args[0], args[1]));
             }
+            Op::Scalar { prim: Prim::SubInt, args } => self.subtracted(bind, args[0], args[1]),
             Op::Fill { dims, .. } => {
                 self.made.insert(bind, Made::With(dims.clone()));
             }
@@ -98,6 +148,9 @@ impl Inside {
                 self.made.insert(bind, Made::With(vec![Atom::Int(items.len() as i64)]));
             }
             Op::For(l) => {
+                for (last, (state, init)) in stmt.binds.iter().zip(&l.carried) {
+                    self.same_lengths(*last, *state, *init);
+                }
                 for array in &stmt.binds[l.carried.len()..] {
                     self.made.insert(*array, Made::With(vec![l.count]));
                 }
@@ -108,13 +161,16 @@ impl Inside {
             Op::Open { init: Atom::Var(from) } | Op::Copy { value: Atom::Var(from) } if bind.ty.rank > 0 => {
                 self.made.insert(bind, Made::Like(*from));
             }
-            Op::Get { array, index } => {
-                for (axis, at) in index.iter().enumerate() {
-                    self.learn(Fact::NotNegative(*at));
-                    self.learn(Fact::Below(*at, self.length_of(*array, axis)));
-                }
-            }
+            Op::Get { array, index } => self.is_there(*array, index),
             _ => {}
+        }
+    }
+
+    /// What is read or added to is there.
+    fn is_there(&mut self, array: Var, place: &[Atom]) {
+        for (axis, at) in place.iter().enumerate() {
+            self.learn(Fact::NotNegative(*at));
+            self.learn(Fact::Below(*at, self.length_of(array, axis)));
         }
     }
 
@@ -122,8 +178,24 @@ impl Inside {
     pub(super) fn is_inside(&self, array: Var, place: &[Atom]) -> bool {
         place.iter().enumerate().all(|(axis, at)| match (*at, self.length_of(array, axis)) {
             (Atom::Int(at), Length::Number(Atom::Int(length))) => 0 <= at && at < length,
-            (at, length) => self.is_not_negative(at) && self.facts.contains(&Fact::Below(at, length)),
+            (at, length) => self.is_not_negative(at) && self.is_below(at, length),
         })
+    }
+
+    fn is_below(&self, at: Atom, length: Length) -> bool {
+        let below = |length: &Length| self.facts.contains(&Fact::Below(at, *length));
+        below(&length) || self.reached.get(&length).is_some_and(|shorter| shorter.iter().any(below))
+    }
+
+    /// Counting down from the last place of a length.
+    fn subtracted(&mut self, bind: Var, from: Atom, by: Atom) {
+        self.differences.insert(bind, (from, by));
+        let Some((count, Atom::Int(1))) = from.var().and_then(|v| self.differences.get(&v)) else { return };
+        let length = self.length(*count);
+        if self.is_not_negative(by) && self.is_below(by, length) {
+            self.learn(Fact::NotNegative(bind.into()));
+            self.learn(Fact::Below(bind.into(), length));
+        }
     }
 
     pub(super) fn is_not_negative(&self, number: Atom) -> bool {
@@ -148,6 +220,9 @@ impl Inside {
     fn learn(&mut self, fact: Fact) {
         if self.facts.insert(fact) {
             self.order.push(fact);
+            if let Fact::AtMost(short, long) = fact {
+                self.reached.entry(long).or_default().push(short);
+            }
         }
     }
 

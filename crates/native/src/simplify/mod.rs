@@ -3,6 +3,7 @@
 
 mod accumulators;
 mod added_there;
+mod ahead;
 mod apart;
 mod as_it_was;
 mod at_once;
@@ -134,10 +135,14 @@ pub fn module_within(module: &mut Module, room: &Room) {
         if nearby::run(&mut module.functions[id].body) {
             clean(module, id);
         }
+        quotients::run(&mut module.functions[id].body);
+        if ahead::run(&mut module.functions[id].body) {
+            fixed::out_of_loops(&mut module.functions[id].body);
+            clean(module, id);
+        }
         if same_place::run(&mut module.functions[id].body) {
             clean(module, id);
         }
-        quotients::run(&mut module.functions[id].body);
         strips::run(&mut module.functions[id].body);
         fixed::out_of_branches(&mut module.functions[id].body);
         if segments::run(&mut module.functions[id].body, room) {
