@@ -375,11 +375,18 @@ fn an_iteration_adds_once_to_an_element() {
     let text = simplified(ADDS_AGAIN);
     assert_eq!(text.matches("accumulate x_adj at += ").count(), 1, "{text}");
     // A branch keeps what it adds to an element that may not be there otherwise.
-    let sometimes = ADDS_AGAIN.replace("    accumulate x_adj at += t\n", "").replace("      accumulate x_adj at += e\n", "");
-    assert_eq!(simplified(&sometimes).matches("      accumulate x_adj at += ").count(), 2, "{}", simplified(&sometimes));
+    let sometimes =
+        ADDS_AGAIN.replace("    accumulate x_adj at += t\n", "").replace("      accumulate x_adj at += e\n", "");
+    assert_eq!(
+        simplified(&sometimes).matches("      accumulate x_adj at += ").count(),
+        2,
+        "{}",
+        simplified(&sometimes)
+    );
     for backend in Backend::ALL {
         for code in [compile(ADDS_AGAIN, backend), compile(&text, backend)] {
-            let found = code.call(0, &[Leaf::reals([1.0, -3.0, 4.0]), Leaf::Ints { dims: vec![3], data: vec![2, 0, 2] }]);
+            let found =
+                code.call(0, &[Leaf::reals([1.0, -3.0, 4.0]), Leaf::Ints { dims: vec![3], data: vec![2, 0, 2] }]);
             assert_eq!(found, Ok(vec![Leaf::reals([3.0, 0.0, 16.0])]), "on {backend:?}");
         }
     }
