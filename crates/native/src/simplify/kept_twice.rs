@@ -3,6 +3,7 @@
 
 use super::copies;
 use crate::flow::*;
+use crate::recursion;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,19 +35,21 @@ pub fn run(module: &mut Module) {
         walk::for_each_stmt(&function.body, &mut |stmt| any |= matches!(stmt.op, Op::Product(_)));
         any
     };
-    let with_products: Vec<usize> =
-        (0..module.functions.len()).filter(|id| has_products(&module.functions[*id])).collect();
-    if with_products.is_empty() {
+    if !module.functions.iter().any(has_products) {
         return;
     }
     let mut instead: FxHashMap<(ShapeId, usize), (usize, FxHashMap<usize, Instead>)> = FxHashMap::default();
     let mut given_up: FxHashSet<Var> = FxHashSet::default();
+    let recursive = recursion::recursive(module);
+    let all: Vec<Exchanged> = module.functions.iter().map(|function| exchanged(&function.body)).collect();
     for (cell, maker) in makers(module) {
         let Some((id, fields)) = maker else { continue };
-        let function = &module.functions[id];
-        let exchanged = exchanged(&function.body);
+        // A trace that is taken apart where it was made is of the same call, unless one can come in from another call.
+        let params = &module.functions[id].params;
+        let is_own = !recursive[id] && params.iter().all(|param| param.ty.shape().is_none());
+        let params = if is_own { &params[..] } else { &[] };
         let found: FxHashMap<usize, Instead> =
-            (0..fields.len()).filter_map(|at| Some((at, other(&fields, at, &function.params, &exchanged)?))).collect();
+            (0..fields.len()).filter_map(|at| Some((at, other(&fields, at, params, &all[id])?))).collect();
         given_up.extend(found.keys().filter_map(|at| fields[*at].var()));
         if !found.is_empty() {
             instead.insert(cell, (id, found));
@@ -55,7 +58,7 @@ pub fn run(module: &mut Module) {
     if instead.is_empty() {
         return;
     }
-    for id in 0..module.functions.len() {
+    for (id, exchanged) in all.iter().enumerate() {
         let mut factors = FxHashMap::default();
         let body = &module.functions[id].body;
         walk::for_each_stmt(body, &mut |stmt| {
@@ -70,11 +73,10 @@ pub fn run(module: &mut Module) {
                 factors.insert(stmt.binds[*at], Factor { matrix, transposed: *transposed });
             }
         });
-        let exchanged = exchanged(body);
         let lengths = walk::lengths(body);
         let body = &mut module.functions[id].body;
         read_others(body, &factors);
-        lengths_by_counts(body, &exchanged, &given_up, &lengths);
+        lengths_by_counts(body, exchanged, &given_up, &lengths);
     }
 }
 
