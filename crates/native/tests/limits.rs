@@ -3,18 +3,11 @@
 mod support;
 
 use gradus_native::flow::{read, FunctionId};
-use gradus_native::{compile, Argument, Backend, Call, Executable, Leaf, Limits, Native, Options, RunError};
-use std::path::Path;
+use gradus_native::{Argument, Backend, Call, Executable, Leaf, Limits, Native, Options, RunError};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
-use support::{entry, program};
-
-fn natives(text: &str, names: &[&str]) -> Vec<Native> {
-    let program = program("test.gr", text, Path::new("."));
-    let entries: Vec<_> = names.iter().map(|n| entry(&program, n)).collect();
-    Backend::ALL.map(|b| compile(&program, &entries, &b.into()).expect("compiles")).into()
-}
+use support::natives;
 
 const TEXT: &str = "\
 let rec endless (x : real) : real = if x < 0.0 then x else endless (x + 1.0)

@@ -3,24 +3,14 @@
 mod support;
 
 use gradus_native::flow::Failure;
-use gradus_native::{compile, Backend, Data, Entry, Layout, Leaf, Limits, Native, RunError};
+use gradus_native::{Data, Entry, Layout, Leaf, Limits, RunError};
 use std::path::Path;
-use support::{entry, program};
+use support::{entry, natives, program};
 
 fn entries(text: &str, names: &[&str]) -> (gradus_core::Program, Vec<Entry>) {
     let program = program("test.gr", text, Path::new("."));
     let entries = names.iter().map(|n| entry(&program, n)).collect();
     (program, entries)
-}
-
-/// The functions on each backend.
-fn natives(text: &str, names: &[&str]) -> Vec<Native> {
-    let (program, entries) = entries(text, names);
-    let native = |backend: Backend| match compile(&program, &entries, &backend.into()) {
-        Ok(native) => native,
-        Err(error) => panic!("{backend:?}: {:?}", error.diagnostic()),
-    };
-    Backend::ALL.map(native).into()
 }
 
 #[test]
@@ -54,35 +44,6 @@ fn failures_have_their_place() {
 }
 
 #[test]
-fn neighbours_beyond_the_end_fail() {
-    let text =
-        "let f (n : int) (a : real[]) (b : real[]) : real = ifold n (fun i s -> 0.5 * s + a.(i + 2) * b.(i)) 0.0\n\
-                let g (n : int) (a : real[]) (b : real[]) : real[] = grad (fun a -> f n a b) a";
-    let reals = |count: usize| Leaf::reals(vec![2.0; count]);
-    for native in natives(text, &["f", "g"]) {
-        let (next, own) = ("a.(i + 2)", "b.(i)");
-        let short =
-            [(5, 6, 5, next), (5, 7, 4, own), (5, 6, 4, next), (1, 0, 0, next), (1, 2, 0, next), (1, 3, 0, own)];
-        for (n, a, b, place) in short.into_iter().chain([(i64::MAX, 3, 5, next)]) {
-            for entry in [0, 1] {
-                match native.call(entry, &[Leaf::Int(n), reals(a), reals(b)]) {
-                    Err(RunError::Failed(site)) => {
-                        assert_eq!(site.failure, Failure::Index);
-                        assert_eq!(&text[site.span.start as usize..site.span.end as usize], place, "{n} {a} {b}");
-                    }
-                    other => panic!("{n} {a} {b}: {other:?}"),
-                }
-            }
-        }
-        for (n, a) in [(0, 0), (-3, 0), (0, 1), (i64::MIN, 1)] {
-            assert_eq!(native.call(0, &[Leaf::Int(n), reals(a), reals(2)]), Ok(vec![Leaf::Real(0.0)]));
-        }
-        assert_eq!(native.call(0, &[Leaf::Int(2), reals(4), reals(2)]), Ok(vec![Leaf::Real(6.0)]));
-        assert_eq!(native.call(1, &[Leaf::Int(2), reals(4), reals(2)]), Ok(vec![Leaf::reals([0.0, 0.0, 1.0, 2.0])]));
-    }
-}
-
-#[test]
 fn what_differs_in_shape_fails() {
     let text = "type r = { w : real[]; b : real }\n\
                 let rows (x : real) : real = sum (map sum (build 3 (fun i -> build (i + 1) (fun j -> x))))\n\
@@ -102,111 +63,6 @@ fn what_differs_in_shape_fails() {
                 }
             }
         }
-    }
-}
-
-/// The function, called so, fails at the text of its place.
-fn fails_at(native: &Native, text: &str, args: &[Leaf], place: &str) {
-    match native.call(0, args) {
-        Err(RunError::Failed(site)) => {
-            assert_eq!(site.failure, Failure::Index);
-            assert_eq!(&text[site.span.start as usize..site.span.end as usize], place, "{args:?}");
-        }
-        other => panic!("{args:?}: {other:?}"),
-    }
-}
-
-/// Loops in lanes look at their ends first. What fails is what the first iteration meets that fails.
-#[test]
-fn the_first_place_that_is_missing_fails() {
-    let text = "let f (n : int) (a : real[]) (b : real[]) : real[] = build n (fun i -> 2.0 * a.(i + 1) + b.(i - 1 + 1) * a.(i + 2))";
-    let reals = |count: usize| Leaf::reals(vec![2.0; count]);
-    for native in natives(text, &["f"]) {
-        let cases = [
-            (30, 30, 40, "a.(i + 2)"),
-            (30, 40, 20, "b.(i - 1 + 1)"),
-            (30, 20, 20, "a.(i + 2)"),
-            (30, 1, 9, "a.(i + 1)"),
-        ];
-        for (n, a, b, place) in cases {
-            fails_at(&native, text, &[Leaf::Int(n), reals(a), reals(b)], place);
-        }
-        assert_eq!(native.call(0, &[Leaf::Int(30), reals(32), reals(30)]), Ok(vec![Leaf::reals(vec![8.0; 30])]));
-        assert_eq!(native.call(0, &[Leaf::Int(0), reals(0), reals(0)]), Ok(vec![Leaf::reals(Vec::new())]));
-    }
-}
-
-/// The ends of a loop do not tell of places that do not move along with its index.
-#[test]
-fn a_place_that_is_missing_in_the_middle_fails() {
-    let text = "let f (n : int) (a : real[]) : real[] = build n (fun i -> 2.0 * a.((i - 10) * (i - 10) - 4))";
-    let numbers: Vec<f64> = (0..100).map(f64::from).collect();
-    for native in natives(text, &["f"]) {
-        let place = "a.((i - 10) * (i - 10) - 4)";
-        fails_at(&native, text, &[Leaf::Int(21), Leaf::reals(numbers.clone())], place);
-        let found = native.call(0, &[Leaf::Int(9), Leaf::reals(numbers.clone())]);
-        let expected = (0..9).map(|i| 2.0 * f64::from((i - 10) * (i - 10) - 4)).collect::<Vec<_>>();
-        assert_eq!(found, Ok(vec![Leaf::reals(expected)]));
-    }
-}
-
-#[test]
-fn places_from_an_unknown_one_on_are_all_there() {
-    let text = "let f (n : int) (k : int) (a : real[]) : real[] = build n (fun i -> 2.0 * a.(i + k))";
-    let numbers: Vec<f64> = (0..40).map(f64::from).collect();
-    let args = |n: i64, k: i64| [Leaf::Int(n), Leaf::Int(k), Leaf::reals(numbers.clone())];
-    for native in natives(text, &["f"]) {
-        let missing = [(30, 11), (30, -1), (41, 0), (30, i64::MAX - 7), (30, i64::MIN), (20, -19), (1000, 3)];
-        for (n, k) in missing {
-            fails_at(&native, text, &args(n, k), "a.(i + k)");
-        }
-        let expected = (10..40).map(|i| 2.0 * f64::from(i)).collect::<Vec<_>>();
-        assert_eq!(native.call(0, &args(30, 10)), Ok(vec![Leaf::reals(expected)]));
-        assert_eq!(native.call(0, &args(0, -9)), Ok(vec![Leaf::reals(Vec::new())]));
-    }
-}
-
-/// A loop that asks the same in all iterations checks only what the answer lets it read.
-#[test]
-fn what_the_answer_leaves_out_may_be_missing() {
-    let text = "let f (yes : bool) (k : int) (a : real[]) (b : real[]) : real[] =\n\
-                  build 30 (fun i -> if yes then 2.0 * a.(i + k) else if i > 3 then b.(i) else 1.0)";
-    let args = |yes: bool, k: i64, a: usize, b: usize| {
-        [Leaf::Bool(yes), Leaf::Int(k), Leaf::reals(vec![4.0; a]), Leaf::reals(vec![3.0; b])]
-    };
-    for native in natives(text, &["f"]) {
-        fails_at(&native, text, &args(true, 1, 30, 30), "a.(i + k)");
-        fails_at(&native, text, &args(true, -1, 30, 30), "a.(i + k)");
-        fails_at(&native, text, &args(false, 0, 30, 29), "b.(i)");
-        fails_at(&native, text, &args(false, 0, 30, 4), "b.(i)");
-        assert_eq!(native.call(0, &args(true, 5, 35, 0)), Ok(vec![Leaf::reals(vec![8.0; 30])]));
-        let expected = (0..30).map(|i| if i > 3 { 3.0 } else { 1.0 }).collect::<Vec<_>>();
-        assert_eq!(native.call(0, &args(false, i64::MAX, 0, 30)), Ok(vec![Leaf::reals(expected)]));
-    }
-}
-
-#[test]
-fn of_several_arrays_the_shortest_fails() {
-    let text = "let f (n : int) (a : real[]) (b : real[]) : real = ifold n (fun i s -> 0.5 * s + a.(i) * b.(i)) 0.0\n\
-                let g (n : int) (a : real[]) (b : real[]) : real[] = grad (fun a -> f n a b) a";
-    let reals = |count: usize| Leaf::reals(vec![2.0; count]);
-    for native in natives(text, &["f", "g"]) {
-        for (n, a, b, place) in [(5, 5, 4, "b.(i)"), (5, 4, 5, "a.(i)"), (5, 4, 4, "a.(i)"), (1, 0, 0, "a.(i)")] {
-            for entry in [0, 1] {
-                match native.call(entry, &[Leaf::Int(n), reals(a), reals(b)]) {
-                    Err(RunError::Failed(site)) => {
-                        assert_eq!(site.failure, Failure::Index);
-                        assert_eq!(&text[site.span.start as usize..site.span.end as usize], place);
-                    }
-                    other => panic!("{other:?}"),
-                }
-            }
-        }
-        for n in [0, -3] {
-            assert_eq!(native.call(0, &[Leaf::Int(n), reals(0), reals(2)]), Ok(vec![Leaf::Real(0.0)]));
-        }
-        assert_eq!(native.call(0, &[Leaf::Int(2), reals(3), reals(2)]), Ok(vec![Leaf::Real(6.0)]));
-        assert_eq!(native.call(1, &[Leaf::Int(2), reals(3), reals(2)]), Ok(vec![Leaf::reals([1.0, 2.0, 0.0])]));
     }
 }
 
@@ -392,31 +248,6 @@ fn gradients_of_loops_that_change_arrays() {
                 "{entry}: {:?}",
                 &data[..4]
             );
-        }
-    }
-}
-
-#[test]
-fn nothing_outside_an_array_is_touched() {
-    let text = "let there (x : real[]) (n : int) : real =\n\
-                \x20 sum (build 3 (fun i -> sum (build n (fun j -> if j < length x then real (i + 1) * x.(j) else 0.0))))\n\
-                let stepping (x : real[]) (n : int) : real =\n\
-                \x20 sum (build 3 (fun i -> sum (build n (fun j -> if 2 * j < length x then real (i + 1) * x.(2 * j) else 0.0))))\n\
-                let far (x : real[]) (n : int) : real = sum (build n (fun i -> sin (real i) * x.(1000000000000)))\n\
-                let farther (x : real[]) (n : int) : real =\n\
-                \x20 sum (build 5 (fun k -> sum (build n (fun i -> cos (real i) * x.(1000000000000 + k)))))\n\
-                let by_there (x : real[]) (n : int) : real[] = grad (fun x -> there x n) x\n\
-                let by_stepping (x : real[]) (n : int) : real[] = grad (fun x -> stepping x n) x\n\
-                let by_far (x : real[]) (n : int) : real[] = grad (fun x -> far x n) x\n\
-                let by_farther (x : real[]) (n : int) : real[] = grad (fun x -> farther x n) x";
-    for native in natives(text, &["by_there", "by_stepping", "by_far", "by_farther"]) {
-        let gradient = |entry: usize, n: i64| native.call(entry, &[Leaf::reals([1.0, 2.0, 3.0]), Leaf::Int(n)]);
-        assert_eq!(gradient(0, 20_000_000), Ok(vec![Leaf::reals([6.0, 6.0, 6.0])]));
-        assert_eq!(gradient(1, 20_000_000), Ok(vec![Leaf::reals([6.0, 0.0, 6.0])]));
-        for entry in [2, 3] {
-            assert_eq!(gradient(entry, 0), Ok(vec![Leaf::reals([0.0; 3])]));
-            let failed = gradient(entry, 1);
-            assert!(matches!(&failed, Err(RunError::Failed(site)) if site.failure == Failure::Index), "{failed:?}");
         }
     }
 }

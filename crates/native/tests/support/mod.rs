@@ -5,7 +5,7 @@
 use gradus_core::build::At;
 use gradus_core::{Global, Program, Term, Type, TypeBody};
 use gradus_infer::ModuleSource;
-use gradus_native::{Data, Entry};
+use gradus_native::{compile, Backend, Data, Entry, Native};
 use gradus_source::{FileId, SourceFile, SourceMap};
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};
@@ -53,6 +53,17 @@ pub fn file(path: &Path) -> Program {
 
 pub fn global(name: &str) -> Term {
     At::default().global(Global::Source { name: name.into(), types: Arc::from([]) })
+}
+
+/// The functions of a program on each backend.
+pub fn natives(text: &str, names: &[&str]) -> Vec<Native> {
+    let program = program("test.gr", text, Path::new("."));
+    let entries: Vec<Entry> = names.iter().map(|name| entry(&program, name)).collect();
+    let native = |backend: Backend| match compile(&program, &entries, &backend.into()) {
+        Ok(native) => native,
+        Err(error) => panic!("{backend:?}: {:?}", error.diagnostic()),
+    };
+    Backend::ALL.map(native).into()
 }
 
 /// A monomorphic definition as an entry.
