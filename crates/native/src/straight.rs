@@ -110,7 +110,7 @@ fn flatten(stmts: &[Stmt], under: Option<Guard>, out: &mut Vec<Stmt>) -> Option<
                 out.push(Stmt { binds: vec![chosen], op: guard.choice(*cond, Atom::Bool(true)), span });
                 out.push(Stmt { binds: Vec::new(), op: Op::Check { cond: chosen.into(), failure: *failure }, span });
             }
-            // A division is only known to be right on its own side.
+            // Arrays are counted, and a division is only known to be right on its own side.
             (Op::Add { .. } | Op::Get { .. }, Some(_)) => return None,
             (Op::Scalar { prim: Prim::DivInt | Prim::ModInt, .. }, Some(_)) => return None,
             _ => out.push(stmt.clone()),
