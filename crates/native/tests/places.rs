@@ -2,9 +2,11 @@
 
 mod support;
 
+use gradus_native::cores::{Plan, LEAST_WORK};
 use gradus_native::flow::Failure;
-use gradus_native::{Leaf, Native, RunError};
-use support::natives;
+use gradus_native::{lower, Leaf, Native, RunError};
+use std::path::Path;
+use support::{entry, natives, program};
 
 /// The function, called so, fails at the text of its place.
 fn fails_at(native: &Native, entry: usize, text: &str, args: &[Leaf], place: &str) {
@@ -150,5 +152,24 @@ fn nothing_outside_an_array_is_touched() {
             let failed = gradient(entry, 1);
             assert!(matches!(&failed, Err(RunError::Failed(site)) if site.failure == Failure::Index), "{failed:?}");
         }
+    }
+}
+
+/// What is known of a place is part of the address, and what places have in common is computed once.
+#[test]
+fn known_places_are_not_computed() {
+    let text = "let f (a : real[][]) : real = a.(3, 1) * a.(3, 2) + a.(3, 6) * a.(0, 5) + a.(1, 0)";
+    let program = program("test.gr", text, Path::new("."));
+    let (module, _, _) = lower(&program, &[entry(&program, "f")]).expect("is compiled");
+    let written = gradus_native::cranelift::text(&module, &[], &Plan::new(&module, LEAST_WORK)).expect("is written");
+    assert_eq!(written.matches("imul").count(), 1, "{written}");
+    for offset in ["+8\n", "+16\n", "+48\n", "+40\n"] {
+        let reads = written.split_inclusive('\n').filter(|line| line.contains("load.f64") && line.ends_with(offset));
+        assert_eq!(reads.count(), 1, "{written}");
+    }
+    let rows = (0..4).flat_map(|i| (0..7).map(move |j| f64::from(10 * i + j)));
+    for native in natives(text, &["f"]) {
+        let matrix = Leaf::Reals { dims: vec![4, 7], data: rows.clone().collect() };
+        assert_eq!(native.call(0, &[matrix]), Ok(vec![Leaf::Real(31.0 * 32.0 + 36.0 * 5.0 + 10.0)]));
     }
 }

@@ -140,6 +140,33 @@ fn layers_on_a_batch_are_products() {
     assert_eq!((products(text), functions), (5, [1, 1]), "{text}");
 }
 
+/// Of sums of cubes, so that what is multiplied on the way back differs from element to element. All numbers are whole, so every sum is exact.
+#[test]
+fn slopes_of_large_products() {
+    let text = "let cubes (a : real[][]) (b : real[][]) : real = sum (map (fun row -> sum (map (fun x -> x ^ 3) row)) (matmul a b))\n\
+                let by_left (a : real[][]) (b : real[][]) : real[][] = grad (fun a -> cubes a b) a\n\
+                let by_right (a : real[][]) (b : real[][]) : real[][] = grad (fun b -> cubes a b) b";
+    let natives = natives(text, &["by_left", "by_right"]);
+    for (n, k, m) in [(21, 35, 18), (70, 66, 5), (9, 130, 67)] {
+        let left = |i: usize, l: usize| ((i + 2 * l) % 5) as f64;
+        let right = |l: usize, j: usize| ((3 * l + j) % 4) as f64;
+        let product = |i: usize, j: usize| (0..k).map(|l| left(i, l) * right(l, j)).sum::<f64>();
+        let slopes: Vec<Vec<f64>> =
+            (0..n).map(|i| (0..m).map(|j| 3.0 * product(i, j) * product(i, j)).collect()).collect();
+        let matrix = |rows: usize, columns: usize, at: &dyn Fn(usize, usize) -> f64| {
+            let items = (0..rows * columns).map(|place| at(place / columns, place % columns));
+            Leaf::matrix(rows, columns, items.collect::<Vec<_>>())
+        };
+        let by_left = matrix(n, k, &|i, l| (0..m).map(|j| slopes[i][j] * right(l, j)).sum());
+        let by_right = matrix(k, m, &|l, j| (0..n).map(|i| slopes[i][j] * left(i, l)).sum());
+        let arguments = [matrix(n, k, &left), matrix(k, m, &right)];
+        for native in &natives {
+            assert_eq!(native.call(0, &arguments), Ok(vec![by_left.clone()]), "{n} {k} {m}");
+            assert_eq!(native.call(1, &arguments), Ok(vec![by_right.clone()]), "{n} {k} {m}");
+        }
+    }
+}
+
 #[test]
 fn matrices_with_rows_and_columns_exchanged_are_not_made_on_the_way_back() {
     let text = "let steps (n : int) ((a, c) : real[][] * real[][]) : real =\n\

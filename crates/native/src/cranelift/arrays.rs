@@ -9,6 +9,9 @@ use gradus_runtime::memory::DATA;
 use gradus_runtime::slot::Kind;
 use gradus_source::Span;
 
+/// How far, in bytes, what is read may be from an address.
+const FURTHEST: i64 = 1 << 28;
+
 fn is_box(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::Box(_))
 }
@@ -16,43 +19,32 @@ fn is_box(scalar: Scalar) -> bool {
 impl Emitter<'_, '_, '_> {
     /// The product of numbers that are not negative; more than any machine has if it does not fit.
     pub(super) fn size(&mut self, dims: &[Value], unit: i64) -> Value {
-        let mut dims = dims.iter();
-        let mut size = match dims.next() {
-            Some(first) => *first,
-            None => return self.b.ins().iconst(types::I64, unit),
-        };
-        let unit = (unit > 1).then(|| self.b.ins().iconst(types::I64, unit));
-        for factor in dims.copied().chain(unit) {
-            let (product, overflow) = self.b.ins().smul_overflow(size, factor);
-            let most = self.b.ins().iconst(types::I64, i64::MAX / 2);
-            size = self.b.ins().select(overflow, most, product);
+        let mut size = self.whole(unit);
+        for factor in dims.iter().copied() {
+            let both = self.known(size).zip(self.known(factor)).and_then(|(a, b)| a.checked_mul(b));
+            size = match both {
+                Some(known) => self.whole(known),
+                None if self.known(size) == Some(1) => factor,
+                None => {
+                    let (product, overflow) = self.b.ins().smul_overflow(size, factor);
+                    let most = self.whole(i64::MAX / 2);
+                    self.b.ins().select(overflow, most, product)
+                }
+            };
         }
         size
     }
 
     /// The number of elements of an array that exists.
     pub(super) fn count(&mut self, dims: &[Value]) -> Value {
-        let mut count = None;
-        for dim in dims {
-            count = Some(match count {
-                None => *dim,
-                Some(before) => self.b.ins().imul(before, *dim),
-            });
-        }
-        count.unwrap_or_else(|| self.b.ins().iconst(types::I64, 1))
+        let one = self.whole(1);
+        dims.iter().fold(one, |count, dim| self.times(count, *dim))
     }
 
     /// The number of bytes of an array that exists.
     pub(super) fn bytes(&mut self, dims: &[Value], scalar: Scalar) -> Value {
-        let count = self.count(dims);
-        self.scaled(count, scalar)
-    }
-
-    fn scaled(&mut self, count: Value, scalar: Scalar) -> Value {
-        match width(scalar) {
-            1 => count,
-            _ => self.b.ins().ishl_imm_s(count, 3),
-        }
+        let unit = self.whole(width(scalar));
+        dims.iter().rev().fold(unit, |bytes, dim| self.times(bytes, *dim))
     }
 
     /// A new array, of which nothing is set; boxes are nil.
@@ -174,26 +166,35 @@ impl Emitter<'_, '_, '_> {
         parts
     }
 
-    /// The address of the element or row at an index. Each axis is added by itself, so that what an inner loop does not change can
-    /// be computed outside of it.
+    /// The address of the element or row at an index.
     pub(super) fn address(&mut self, array: &Array, index: &[Value]) -> Value {
-        let mut address = array.data;
+        let (address, offset) = self.place(array, index);
+        self.moved(address, offset)
+    }
+
+    pub(super) fn moved(&mut self, address: Value, offset: i32) -> Value {
+        let offset = self.whole(i64::from(offset));
+        self.plus(address, offset)
+    }
+
+    /// The same as an address and what is to be added to it, which leaves room for more. Each axis is added by itself, so that what an inner loop does not change can
+    /// be computed outside of it.
+    pub(super) fn place(&mut self, array: &Array, index: &[Value]) -> (Value, i32) {
+        let (mut address, mut offset) = (array.data, 0);
         for (axis, i) in index.iter().enumerate() {
-            let inner = array.dims[axis + 1..].to_vec();
-            let step = if inner.is_empty() {
-                self.scaled(*i, array.scalar)
-            } else {
-                let stride = self.bytes(&inner, array.scalar);
-                self.b.ins().imul(*i, stride)
-            };
-            address = self.b.ins().iadd(address, step);
+            let stride = self.bytes(&array.dims[axis + 1..], array.scalar);
+            let step = self.times(*i, stride);
+            match self.known(step).filter(|step| (0..FURTHEST).contains(step)) {
+                Some(known) if offset < FURTHEST as i32 => offset += known as i32,
+                _ => address = self.plus(address, step),
+            }
         }
-        address
+        (address, offset)
     }
 
     pub(super) fn load_element(&mut self, array: &Array, index: &[Value]) -> Value {
-        let address = self.address(array, index);
-        self.b.ins().load(machine_type(array.scalar), plain(), address, 0)
+        let (address, offset) = self.place(array, index);
+        self.b.ins().load(machine_type(array.scalar), plain(), address, offset)
     }
 
     /// Sets `count` elements.
@@ -212,16 +213,18 @@ impl Emitter<'_, '_, '_> {
 
     /// Replaces the element or row at an index.
     pub(super) fn store(&mut self, array: &Array, index: &[Value], value: Atom, ownership: &mut Ownership) {
-        let address = self.address(array, index);
         if value.ty().is_array() {
+            let address = self.address(array, index);
             let from = self.parts(value)[0];
             self.copy_row(address, from, &array.dims[index.len()..], array.scalar);
         } else if is_box(array.scalar) {
+            let address = self.address(array, index);
             let value = self.take(value, ownership)[0];
             self.put(address, value);
         } else {
+            let (address, offset) = self.place(array, index);
             let value = self.number(value);
-            self.b.ins().store(plain(), value, address, 0);
+            self.b.ins().store(plain(), value, address, offset);
         }
     }
 
@@ -272,7 +275,7 @@ impl Emitter<'_, '_, '_> {
                 let row = self.parts(*item)[2..].to_vec();
                 self.same_shape(&row, &array.dims[1..], span);
             }
-            let i = self.b.ins().iconst(types::I64, i as i64);
+            let i = self.whole(i as i64);
             self.store(&array, &[i], *item, ownership);
         }
         array

@@ -212,7 +212,7 @@ impl Emitter<'_, '_, '_> {
 
     /// Adds to an accumulator of one number or to an element; takes over a box.
     pub(super) fn add_number(&mut self, acc: Var, index: &[Atom], value: Value) {
-        let address = match self.held(acc) {
+        let (address, offset) = match self.held(acc) {
             Held::Sum(variable) => {
                 let before = self.b.use_var(variable);
                 let sum = match acc.ty.shape() {
@@ -221,19 +221,20 @@ impl Emitter<'_, '_, '_> {
                 };
                 return self.b.def_var(variable, sum);
             }
-            Held::SumAt(address) => address,
+            Held::SumAt(address) => (address, 0),
             Held::Array(array) => {
                 let index = self.numbers(index);
-                self.address(&array, &index)
+                self.place(&array, &index)
             }
             Held::Number(_) => gradus_source::bug!("{} is no accumulator", acc.name),
         };
         if acc.ty.shape().is_some() {
+            let address = self.moved(address, offset);
             return self.merge_at(address, value, acc.ty.shape());
         }
-        let before = self.b.ins().load(machine_type(acc.ty.scalar), plain(), address, 0);
+        let before = self.b.ins().load(machine_type(acc.ty.scalar), plain(), address, offset);
         let sum = self.b.ins().fadd(before, value);
-        self.b.ins().store(plain(), sum, address, 0);
+        self.b.ins().store(plain(), sum, address, offset);
     }
 
     /// The machine types of some variables, in order.

@@ -4,6 +4,7 @@ use super::emit::{Emitter, Linker};
 use super::machine::{self, Compiled, Waiting, Written};
 use super::math;
 use super::pieces::Insides;
+use super::reckoned::Reckoned;
 use crate::cores::Plan;
 use crate::flow::{walk, FunctionId, Module};
 use crate::place::Places;
@@ -314,6 +315,7 @@ impl Linker<'_> {
             rows_at: FxHashMap::default(),
             frame: None,
             recursive: false,
+            reckoned: Reckoned::default(),
         };
         let result = write(&mut emitter, &params);
         emitter.b.finalize(config);

@@ -4,6 +4,7 @@ use super::chunks::Body;
 use super::machine::Waiting;
 use super::math;
 use super::pieces::{Cut, Insides};
+use super::reckoned::Reckoned;
 use super::same::Same;
 use super::waiting::Place;
 use crate::cores::Plan;
@@ -180,6 +181,7 @@ pub(super) struct Emitter<'a, 'b, 'c> {
     pub(super) frame: Option<(Rc<Cut>, Value)>,
     /// Whether this is part of a function that can come to call itself.
     pub(super) recursive: bool,
+    pub(super) reckoned: Reckoned,
 }
 
 impl Emitter<'_, '_, '_> {
@@ -272,8 +274,7 @@ impl Emitter<'_, '_, '_> {
         let code = self.b.ins().iconst(types::I32, i64::from(kind.at(place)));
         let on = self.b.create_block();
         self.b.ins().brif(cond, on, &[], self.fail, &[BlockArg::Value(code)]);
-        self.b.switch_to_block(on);
-        self.b.seal_block(on);
+        self.go_through_to(on);
     }
 
     pub(super) fn reference(&mut self, id: FuncId) -> FuncRef {
@@ -363,8 +364,7 @@ impl Emitter<'_, '_, '_> {
     pub(super) fn hand_on_as(&mut self, code: Value, number: Value) {
         let on = self.b.create_block();
         self.b.ins().brif(code, self.fail, &[BlockArg::Value(number)], on, &[]);
-        self.b.switch_to_block(on);
-        self.b.seal_block(on);
+        self.go_through_to(on);
     }
 
     pub(super) fn held(&mut self, var: Var) -> Held {
@@ -395,9 +395,9 @@ impl Emitter<'_, '_, '_> {
                 Held::Array(_) | Held::Sum(_) | Held::SumAt(_) => gradus_source::bug!("{} is no number", v.name),
             },
             Atom::Real(r) => self.b.ins().f64const(r),
-            Atom::Int(i) => self.b.ins().iconst(types::I64, i),
+            Atom::Int(i) => self.whole(i),
             Atom::Bool(b) => self.b.ins().iconst(types::I8, i64::from(b)),
-            Atom::Nil(_) => self.b.ins().iconst(types::I64, 1),
+            Atom::Nil(_) => self.whole(1),
         }
     }
 

@@ -21,6 +21,7 @@ mod pairs;
 mod pieces;
 mod plan;
 mod products;
+mod reckoned;
 mod same;
 mod scalars;
 mod tape;

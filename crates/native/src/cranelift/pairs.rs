@@ -1,7 +1,7 @@
 //! One pair of iterations of a loop in vector lanes.
 
 use super::collected::Collected;
-use super::emit::{machine_type, plain, Array, Emitter, Held};
+use super::emit::{plain, Array, Emitter, Held};
 use super::lanes::Totals;
 use super::math;
 use super::plan::Plan;
@@ -294,15 +294,14 @@ impl Emitter<'_, '_, '_> {
         }
         match firsts(&lanes) {
             Some((first, offset)) if array.scalar == Scalar::Real => {
-                let address = self.address(array, &first);
-                Lane::Reals(self.b.ins().load(F64X2, vector_flags(), address, offset))
+                let (address, before) = self.place(array, &first);
+                Lane::Reals(self.b.ins().load(F64X2, vector_flags(), address, before + offset))
             }
             _ => {
                 let each: Vec<[Value; 2]> = index.iter().map(|i| self.lane_each(pair, *i)).collect();
                 let values = [0, 1].map(|lane| {
                     let index: Vec<Value> = each.iter().map(|i| i[lane]).collect();
-                    let address = self.address(array, &index);
-                    self.b.ins().load(machine_type(array.scalar), plain(), address, 0)
+                    self.load_element(array, &index)
                 });
                 Lane::Each(values)
             }
@@ -315,7 +314,8 @@ impl Emitter<'_, '_, '_> {
         let Held::Array(array) = self.held(acc) else { gradus_source::bug!("{} has no elements", acc.name) };
         if let Some((first, offset)) = firsts(&lanes) {
             let value = self.lane_reals(pair, value);
-            let address = self.address(&array, &first);
+            let (address, before) = self.place(&array, &first);
+            let offset = before + offset;
             let before = self.b.ins().load(F64X2, vector_flags(), address, offset);
             let sum = self.b.ins().fadd(before, value);
             self.b.ins().store(vector_flags(), sum, address, offset);
@@ -326,10 +326,10 @@ impl Emitter<'_, '_, '_> {
         let values = self.lane_each(pair, value);
         for (lane, value) in values.into_iter().enumerate() {
             let index: Vec<Value> = each.iter().map(|i| i[lane]).collect();
-            let address = self.address(&array, &index);
-            let before = self.b.ins().load(F64, plain(), address, 0);
+            let (address, offset) = self.place(&array, &index);
+            let before = self.b.ins().load(F64, plain(), address, offset);
             let sum = self.b.ins().fadd(before, value);
-            self.b.ins().store(plain(), sum, address, 0);
+            self.b.ins().store(plain(), sum, address, offset);
         }
     }
 
