@@ -28,6 +28,14 @@ fn runs_in_lanes(l: &For) -> bool {
     plan::plan(straight::straightened(l).as_ref().unwrap_or(l)).is_some()
 }
 
+/// The same, or whether most of its iterations do, or all of them once an answer is known.
+fn comes_to_lanes(l: &For) -> bool {
+    let apart = || peel::peeled(l).is_some_and(|apart| runs_in_lanes(&apart.others));
+    let answered =
+        || peel::by_answer(l).is_some_and(|(_, sides)| sides.iter().any(|side| with_stack(|| comes_to_lanes(side))));
+    runs_in_lanes(l) || apart() || answered()
+}
+
 /// Whether a block computes elementary functions, for which loops are cut into phases.
 fn has_functions(block: &Block) -> bool {
     with_stack(|| {
@@ -199,6 +207,11 @@ impl Emitter<'_, '_, '_> {
             self.around_one(l, &others, one, into, [from, to], span);
             return Vec::new();
         }
+        let answered = || peel::by_answer(l).filter(|(_, sides)| state.is_empty() && sides.iter().any(comes_to_lanes));
+        if let Some((answer, sides)) = (!runs_in_lanes(l)).then(answered).flatten() {
+            self.by_answer(answer, &sides, into, [from, to], span);
+            return Vec::new();
+        }
         let bounded = is_bounded(l);
         if bounded {
             let count = self.b.ins().isub(to, from);
@@ -238,6 +251,21 @@ impl Emitter<'_, '_, '_> {
         // After lanes, few iterations are left, unless those of a loop with state must be done again.
         let few = few || plan.is_some() && l.carried.is_empty();
         self.one_by_one(l, into, &state, [start, to], few, span)
+    }
+
+    /// A loop for each answer, of which one runs.
+    fn by_answer(&mut self, answer: Atom, sides: &[For; 2], into: &[Collected], part: [Value; 2], span: Span) {
+        let answer = self.number(answer);
+        let [yes, no, on] = [(); 3].map(|()| self.b.create_block());
+        self.b.ins().brif(answer, yes, &[], no, &[]);
+        for (block, side) in [yes, no].into_iter().zip(sides) {
+            self.b.switch_to_block(block);
+            self.b.seal_block(block);
+            self.iterations(side, into, &[], part, span);
+            self.b.ins().jump(on, &[]);
+        }
+        self.b.switch_to_block(on);
+        self.b.seal_block(on);
     }
 
     /// The iterations before number `one`, if it is among these, and those after it, which are the same code; it by itself as it was written.
