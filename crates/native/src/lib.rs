@@ -47,6 +47,7 @@ pub mod lower;
 mod ownership;
 mod partials;
 mod peel;
+mod pieces;
 pub mod place;
 mod recursion;
 pub mod refusal;

@@ -10,10 +10,21 @@ const LINES: usize = 150;
 const WEIGHTS: [f64; 3] = [0.004, -0.002, -0.001];
 
 fn run(text: &str, name: &str, leaves: &[Leaf]) -> Vec<Leaf> {
+    run_with(Backend::Cranelift, text, name, leaves)
+}
+
+fn run_with(backend: Backend, text: &str, name: &str, leaves: &[Leaf]) -> Vec<Leaf> {
     let program = program("long.gr", text, Path::new("."));
     let (module, ids, _) = lower(&program, &[entry(&program, name)]).expect("is compiled");
-    let code = Executable::new(&module, &ids, &Backend::Cranelift.into()).expect("compiles");
+    let code = Executable::new(&module, &ids, &backend.into()).expect("compiles");
     code.call(0, leaves).expect("runs")
+}
+
+/// The value and the derivatives after so many lines, with both backends.
+fn holds(text: &str, all: usize) {
+    for backend in [Backend::Cranelift, Backend::C] {
+        close(&run_with(backend, text, "both", &[Leaf::reals(WEIGHTS), Leaf::Real(2.0)]), &expected(all));
+    }
 }
 
 fn close(found: &[Leaf], expected: &[f64]) {
@@ -54,7 +65,7 @@ const DERIVATIVES: &str = "let both (ws : real[]) (x : real) : real * (real[] * 
 #[test]
 fn a_long_function() {
     let text = format!("let f (ws : real[]) (x : real) : real =\n{}  a{LINES}\n{DERIVATIVES}", lines("x"));
-    close(&run(&text, "both", &[Leaf::reals(WEIGHTS), Leaf::Real(2.0)]), &expected(LINES));
+    holds(&text, LINES);
 }
 
 #[test]
@@ -63,7 +74,7 @@ fn a_long_body_of_a_loop() {
         "let f (ws : real[]) (x : real) : real =\n  loop 3 (fun x ->\n{}  a{LINES}) x\n{DERIVATIVES}",
         lines("x")
     );
-    close(&run(&text, "both", &[Leaf::reals(WEIGHTS), Leaf::Real(2.0)]), &expected(3 * LINES));
+    holds(&text, 3 * LINES);
 }
 
 /// Recursion that is no loop, through lists.
@@ -76,7 +87,7 @@ fn a_long_recursive_function() {
          let f (ws : real[]) (x : real) : real = last (g ws 3 x)\n{DERIVATIVES}",
         lines("x")
     );
-    close(&run(&text, "both", &[Leaf::reals(WEIGHTS), Leaf::Real(2.0)]), &expected(3 * LINES));
+    holds(&text, 3 * LINES);
 }
 
 /// A long function that is called often: it is not written out each time.

@@ -18,15 +18,22 @@ impl Emitter<'_> {
             for var in unused {
                 self.drop_var(var);
             }
-            for (at, stmt) in block.stmts.iter().enumerate() {
-                ownership.start(at, stmt);
-                self.stmt(stmt, &mut ownership);
-                for var in ownership.end() {
-                    self.drop_var(var);
+            if !self.in_pieces(block, &mut ownership) {
+                for (at, stmt) in block.stmts.iter().enumerate() {
+                    self.stmt_at(at, stmt, &mut ownership);
                 }
             }
             self.results(block, targets, &mut ownership);
         })
+    }
+
+    /// Writes the statement with a number, and lets go what ends there.
+    pub(super) fn stmt_at(&mut self, at: usize, stmt: &Stmt, ownership: &mut Ownership) {
+        ownership.start(at, stmt);
+        self.stmt(stmt, ownership);
+        for var in ownership.end() {
+            self.drop_var(var);
+        }
     }
 
     fn drop_var(&mut self, var: Var) {

@@ -35,9 +35,10 @@ impl Emitter<'_> {
         count: &str,
         span: Span,
     ) {
-        let number = self.chunk_bodies.len();
+        let number = self.chunked;
+        self.chunked += 1;
         let body = self.chunk_body(number, l, chunked, into, span);
-        self.chunk_bodies.push(body);
+        self.apart.push(body);
         let (scalars, arrays) = chunked.parted_sums();
         let place = self.place(span);
         let mut work = Vec::new();
@@ -98,7 +99,7 @@ impl Emitter<'_> {
 
     /// The function that runs a range of iterations, with the structure that holds what it uses from outside.
     fn chunk_body(&mut self, number: usize, l: &For, chunked: &Chunked, into: &Collected<'_>, span: Span) -> String {
-        let before = (std::mem::take(&mut self.text), std::mem::replace(&mut self.depth, 0));
+        let before = self.elsewhere();
         let pointers = self.pointers.clone();
         let outside: Vec<Var> = chunked.outside.iter().chain(into.arrays).copied().collect();
         self.line(&format!("\nstruct gr_outside_{number} {{"));
@@ -157,8 +158,6 @@ impl Emitter<'_> {
         self.depth -= 1;
         self.line("}");
         self.pointers = pointers;
-        let body = std::mem::replace(&mut self.text, before.0);
-        self.depth = before.1;
-        body
+        self.back(before)
     }
 }

@@ -1,9 +1,11 @@
 //! A flow module as C text: types, functions, entry points.
 
+use super::pieces::SIZES;
 use super::scalars;
 use crate::cores::Plan;
 use crate::flow::*;
 use crate::ownership::Ownership;
+use crate::pieces::Insides;
 use crate::place::Places;
 use crate::recursion;
 use crate::sole::Sole;
@@ -26,7 +28,9 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
     let mut emitter = Emitter {
         module,
         plan,
-        chunk_bodies: Vec::new(),
+        apart: Vec::new(),
+        chunked: 0,
+        frames: 0,
         uses_products: false,
         so_far: FxHashSet::default(),
         rows: FxHashMap::default(),
@@ -43,6 +47,8 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
         pointers: FxHashSet::default(),
         places: Places::default(),
         recursive: recursion::recursive(module),
+        in_recursion: false,
+        insides: Insides::new(SIZES),
     };
     let mut called = Vec::new();
     module.functions.iter().for_each(|function| walk::callees(&function.body, &mut called));
@@ -77,14 +83,14 @@ pub fn emit(module: &Module, entries: &[(FunctionId, String)], plan: &Plan) -> S
             }
         };
     }
-    if !emitter.chunk_bodies.is_empty() || emitter.uses_products {
+    if emitter.chunked > 0 || emitter.uses_products {
         code.push_str(gradus_runtime::C_CHUNKS);
     }
     if emitter.uses_products {
         code.push_str(gradus_runtime::C_PRODUCTS);
     }
     code.push_str(&prototypes);
-    emitter.chunk_bodies.iter().for_each(|body| code.push_str(body));
+    emitter.apart.iter().for_each(|body| code.push_str(body));
     code.push_str(&emitter.text);
     code.push_str(&failure_text(&emitter.places));
     Source { code, header, places: emitter.places }
@@ -129,8 +135,12 @@ pub(super) struct RowOf {
 pub(super) struct Emitter<'a> {
     pub(super) module: &'a Module,
     pub(super) plan: &'a Plan,
-    /// The functions that run chunks of loops.
-    pub(super) chunk_bodies: Vec<String>,
+    /// Functions that run chunks of loops or pieces of blocks; they stand before those that call them.
+    pub(super) apart: Vec<String>,
+    /// How many loops are cut into chunks.
+    pub(super) chunked: usize,
+    /// How many blocks are cut into pieces.
+    pub(super) frames: usize,
     /// Whether matrices are multiplied.
     pub(super) uses_products: bool,
     /// The largest or smallest numbers so far, in loops that look for them.
@@ -158,9 +168,24 @@ pub(super) struct Emitter<'a> {
     pub(super) pointers: FxHashSet<Var>,
     pub(super) places: Places,
     recursive: Vec<bool>,
+    /// Whether the function that is written now may call itself.
+    pub(super) in_recursion: bool,
+    /// Of the function that is written now.
+    pub(super) insides: Insides,
 }
 
 impl Emitter<'_> {
+    /// Begins to write elsewhere; gives what there is here.
+    pub(super) fn elsewhere(&mut self) -> (String, usize) {
+        (std::mem::take(&mut self.text), std::mem::replace(&mut self.depth, 0))
+    }
+
+    /// Goes on where it was before; gives what was written elsewhere.
+    pub(super) fn back(&mut self, before: (String, usize)) -> String {
+        self.depth = before.1;
+        std::mem::replace(&mut self.text, before.0)
+    }
+
     pub(super) fn line(&mut self, text: &str) {
         let _ = writeln!(self.text, "{:width$}{text}", "", width = 2 * self.depth);
     }
@@ -263,6 +288,9 @@ impl Emitter<'_> {
     fn function(&mut self, id: FunctionId) {
         let function = self.module.function(id);
         let signature = self.signature(id);
+        self.insides = Insides::new(SIZES);
+        self.insides.note(&function.body, self.plan);
+        self.in_recursion = self.recursive[id.0];
         self.line(&format!("\n{signature} {{"));
         self.depth += 1;
         if self.recursive[id.0] {

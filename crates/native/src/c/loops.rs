@@ -234,7 +234,10 @@ impl Emitter<'_> {
                 let state = s.name(*state);
                 s.collect_row(*array, &state, &index, span);
             }
-            s.place_rows(&kept, into, &saved);
+            // The pieces of a block do not know where its rows are to be.
+            if !s.is_cut(&kept.body) {
+                s.place_rows(&kept, into, &saved);
+            }
             let (arrays, rows): (Vec<Var>, Vec<Option<Vec<usize>>>) = arrays
                 .iter()
                 .copied()

@@ -11,6 +11,7 @@ mod late;
 mod located;
 mod loops;
 mod parts;
+mod pieces;
 mod products;
 mod scalars;
 mod tape;

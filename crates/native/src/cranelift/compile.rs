@@ -3,10 +3,11 @@
 use super::emit::{Emitter, Linker};
 use super::machine::{self, Compiled, Waiting, Written};
 use super::math;
-use super::pieces::Insides;
+use super::pieces::SIZES;
 use super::reckoned::Reckoned;
 use crate::cores::Plan;
 use crate::flow::{walk, FunctionId, Module};
+use crate::pieces::Insides;
 use crate::place::Places;
 use crate::recursion;
 use crate::run::Code;
@@ -310,7 +311,7 @@ impl Linker<'_> {
             fail,
             shared_sums: FxHashSet::default(),
             ends: FxHashSet::default(),
-            insides: Insides::default(),
+            insides: Insides::new(SIZES),
             replaced: FxHashSet::default(),
             rows_at: FxHashMap::default(),
             frame: None,

@@ -3,13 +3,14 @@
 use super::chunks::Body;
 use super::machine::Waiting;
 use super::math;
-use super::pieces::{Cut, Insides};
+use super::pieces::Cut;
 use super::reckoned::Reckoned;
 use super::same::Same;
 use super::waiting::Place;
 use crate::cores::Plan;
 use crate::flow::*;
 use crate::ownership::Ownership;
+use crate::pieces::Insides;
 use crate::place::Places;
 use crate::sole::Sole;
 use cranelift_codegen::ir::{
