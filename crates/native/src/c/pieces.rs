@@ -7,7 +7,7 @@ use crate::pieces::{is_sum, Pieces, Sizes};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// What takes a C compiler about a second, for what it sees at once becomes faster. Loops take it long.
+/// What a C compiler sees at once becomes faster, so that a piece is as long as it has time for: a second or two. Loops take it longest.
 pub(super) const SIZES: Sizes = Sizes { long: 3000, piece: 1000, of_loop: 20 };
 
 /// The frame of a block: a structure with what waits.
@@ -24,7 +24,7 @@ impl Emitter<'_> {
 
     /// Writes the statements of a block as calls of pieces, if they are many, so that its results are there; whether they are.
     pub(super) fn in_pieces(&mut self, block: &Block, ownership: &mut Ownership) -> bool {
-        if !self.is_cut(block) {
+        if self.in_lanes {
             return false;
         }
         let Some(pieces) = self.insides.cut(block, self.plan, |_| true) else { return false };

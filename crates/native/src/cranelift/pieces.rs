@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// What a register allocator takes no time for.
+/// Short enough for the time of a register allocator not to be felt.
 pub(super) const SIZES: Sizes = Sizes { long: 300, piece: 150, of_loop: 1 };
 
 /// A block that is cut.
