@@ -7,6 +7,7 @@ mod ahead;
 mod apart;
 mod as_it_was;
 mod at_once;
+mod beforehand;
 mod branches;
 mod choices;
 mod collect;
@@ -221,6 +222,7 @@ fn rounds(block: &mut Block, module: &Module, count: usize) {
         fixed::out_of_loops(block);
     }
     hoist::arrays(block);
+    beforehand::run(block);
     forward::run(block, &module.lengths);
     dead::run(block, module);
 }

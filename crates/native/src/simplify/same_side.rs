@@ -78,7 +78,7 @@ impl Side {
     }
 }
 
-fn is_dear(op: &Op) -> bool {
+pub(super) fn is_dear(op: &Op) -> bool {
     use Prim::*;
     match op {
         Op::Scalar { prim, args } => {
