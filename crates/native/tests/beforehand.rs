@@ -78,6 +78,8 @@ fn dear_numbers_of_all_steps_are_computed_before_the_first() {
     let [quotient] = lines(&text, "div ")[..] else { panic!("several quotients in {text}") };
     let [steps] = lines(&text, "< 5 with")[..] else { panic!("several loops of steps in {text}") };
     assert!(quotient < steps, "{text}");
+    // And what protects its reads before these.
+    assert!(lines(&text, "check ")[0] < lines(&text, "get k ")[0], "{text}");
     for backend in Backend::ALL {
         let code = compile(&text, backend);
         for n in [0, 1, 2, 3, 40] {
