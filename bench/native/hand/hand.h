@@ -1,27 +1,14 @@
 /* What the functions and derivatives written by hand share. Each NAME_FUNCTION gets the inputs as a compiled Gradus function does, and writes
    the numbers of its results one after another. They are the limit that compiled Gradus is measured against, and compiled with the same flags. */
 #include "gradus.h"
+#include "room.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define REALS(i) ((const double *)in[i].value.data)
 #define REAL(i) (in[i].value.real)
 #define INT(i) ((int)in[i].value.integer)
 #define LENGTH(i) ((int)in[i].dims[0])
-
-/* Room for so many numbers, the same in each call, each file its own: the runtime of compiled programs keeps its memory from call to call too,
-   and fresh pages cost more than some of the functions. */
-static inline double *room(size_t n) {
-  static double *kept;
-  static size_t size;
-  if (n > size) {
-    free(kept);
-    kept = malloc(sizeof(double) * n);
-    size = n;
-  }
-  return kept;
-}
 
 static inline double logsumexp(int n, const double *a) {
   double top = a[0], sum = 0;

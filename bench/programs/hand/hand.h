@@ -1,21 +1,9 @@
-/* What the functions and gradients written by hand share: room for numbers, and the measurement. */
+/* What the functions and gradients written by hand share: the measurement. */
+#include "../../native/hand/room.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* Room for so many numbers, the same in each call, as compiled Gradus keeps its memory. */
-static double *room(size_t n) {
-  static double *kept;
-  static size_t size;
-  if (n > size) {
-    free(kept);
-    kept = malloc(sizeof(double) * n);
-    size = n;
-  }
-  return kept;
-}
 
 static double now(void) {
   struct timespec t;

@@ -5,6 +5,7 @@
 //! are fixed, too, or the nest stays as it is: what fails beforehand would have failed in the first step, before anything else.
 
 use super::failures::can_fail;
+use super::products::is_among;
 use super::same_side::is_dear;
 use crate::flow::walk::{for_each_binder, Renaming};
 use crate::flow::*;
@@ -62,7 +63,7 @@ impl Fixed {
     fn of(stmt: &Stmt, varying: &FxHashSet<Var>) -> Option<Fixed> {
         let Op::For(nest) = &stmt.op else { return None };
         let mut search = Search { varying: varying.clone(), ..Search::default() };
-        if search.varies(nest.count) {
+        if is_among(varying, nest.count) {
             return None;
         }
         search.nest(nest)?;
@@ -97,7 +98,7 @@ impl Fixed {
             let fixed = || stmt.binds.iter().filter(|v| !self.varying.contains(v)).copied();
             let (mut binds, span) = (Vec::new(), stmt.span);
             let op = match &stmt.op {
-                Op::For(l) if !in_branch && !self.varies(l.count) => {
+                Op::For(l) if !in_branch && !is_among(&self.varying, l.count) => {
                     let (stmts, inner) = with_stack(|| self.part(&l.body.stmts, false));
                     for (number, row) in &inner {
                         binds.push(Var::fresh(number.name, Type::array(Scalar::Real, row.ty.rank + 1)));
@@ -107,7 +108,7 @@ impl Fixed {
                     let (index, count) = (l.index, l.count);
                     Op::For(Box::new(For { index, count, carried: Vec::new(), body, replayed: false }))
                 }
-                Op::If { cond, then, otherwise, .. } if !self.varies(*cond) => {
+                Op::If { cond, then, otherwise, .. } if !is_among(&self.varying, *cond) => {
                     let mut sides = [then, otherwise].map(|side| {
                         let (stmts, inner) = with_stack(|| self.part(&side.stmts, true));
                         let results = stmt.binds.iter().zip(&side.results).filter(|(v, _)| !self.varying.contains(v));
@@ -165,10 +166,6 @@ impl Fixed {
         }
         at.truncate(at.len() - index.iter().len());
     }
-
-    fn varies(&self, atom: Atom) -> bool {
-        atom.var().is_some_and(|v| self.varying.contains(&v))
-    }
 }
 
 /// Whether it gives a value that depends on its operands only.
@@ -217,8 +214,8 @@ impl Search {
 
     fn stmt(&mut self, stmt: &Stmt, in_branch: bool) -> Option<()> {
         match &stmt.op {
-            Op::Check { cond, .. } => return (!self.varies(*cond)).then_some(()),
-            Op::If { cond, then, otherwise, replayed } if !self.varies(*cond) => {
+            Op::Check { cond, .. } => return (!is_among(&self.varying, *cond)).then_some(()),
+            Op::If { cond, then, otherwise, replayed } if !is_among(&self.varying, *cond) => {
                 if *replayed {
                     return None;
                 }
@@ -226,7 +223,7 @@ impl Search {
                 self.block(otherwise, true)?;
                 for ((bind, one), other) in stmt.binds.iter().zip(&then.results).zip(&otherwise.results) {
                     let sides = [*one, *other];
-                    if sides.iter().any(|a| self.varies(*a)) || bind.ty.is_array() {
+                    if sides.iter().any(|a| is_among(&self.varying, *a)) || bind.ty.is_array() {
                         sides.iter().for_each(|a| self.need(*a));
                         self.varying.insert(*bind);
                     } else {
@@ -241,7 +238,7 @@ impl Search {
             op => {
                 let mut operands = Vec::new();
                 op.for_each_operand(&mut |a| operands.push(a));
-                if is_computed(op) && !operands.iter().any(|a| self.varies(*a)) {
+                if is_computed(op) && !operands.iter().any(|a| is_among(&self.varying, *a)) {
                     stmt.binds.iter().for_each(|v| self.note(*v, &operands, is_dear(op)));
                 } else if can_fail(stmt) {
                     return None;
@@ -265,13 +262,9 @@ impl Search {
         self.needed.extend(atom.var().filter(|v| self.numbers.contains_key(v)));
     }
 
-    fn varies(&self, atom: Atom) -> bool {
-        atom.var().is_some_and(|v| self.varying.contains(&v))
-    }
-
     /// Whether a count is the same for all rows.
     fn is_length(&self, count: Atom) -> bool {
         let own = |v: Var| self.numbers.contains_key(&v) || self.indices.contains(&v);
-        !self.varies(count) && !count.var().is_some_and(own)
+        !is_among(&self.varying, count) && !count.var().is_some_and(own)
     }
 }
