@@ -124,7 +124,9 @@ pub(super) fn plan(l: &For) -> Option<Plan<'_>> {
             Role::Check => continue,
             Role::Cheap if simple => {
                 plan.cheap.extend(stmt.binds.iter().map(|v| (*v, stmt)));
-                if matches!(stmt.op, Op::Get { .. }) && !consecutive(stmt, l, &plan.cheap) {
+                // What all iterations read alike is read before them.
+                let varies = |index: &[Atom]| index.iter().any(|a| a.var().is_some_and(|v| phase.contains_key(&v)));
+                if matches!(&stmt.op, Op::Get { index, .. } if varies(index)) && !consecutive(stmt, l, &plan.cheap) {
                     cost += 2;
                 }
                 phase.extend(stmt.binds.iter().map(|v| (*v, 0)));
