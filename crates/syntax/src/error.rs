@@ -228,6 +228,8 @@ impl SyntaxError {
                     Found::Token(word) if wants_name(expected) && is_reserved(word) => {
                         diagnostic.note(format!("`{word}` is a word of the language and cannot be a name"))
                     }
+                    Found::Token(word) if *expected == "a type" && word == "{" => diagnostic
+                        .help("a record type has a name: write `type pair = { a : real; b : real }` before, and `pair` here"),
                     _ => diagnostic,
                 }
             }
