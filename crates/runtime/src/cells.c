@@ -121,7 +121,7 @@ static void gr_output_boxes(gradus_slot *s, gr_cell **p, int rank, const int64_t
   s->value.data = gr_allocate(&gr_self, 8 * to.count + 8, &owner, 0);
   if (to.count) memcpy(s->value.data, to.words, 8 * (size_t)to.count);
   free(to.words);
-  gr_unlink(&gr_self, owner);
+  gr_hand_over(&gr_self, owner);
   s->owner = owner;
 }
 

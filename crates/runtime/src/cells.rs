@@ -163,7 +163,7 @@ unsafe fn more(thread: *mut Thread, bytes: usize) -> bool {
             cells.chunks.push((chunk, size));
         }
         let Some((chunk, size)) = cells.chunks.get(cells.begun).copied() else { return false };
-        if !memory::charge(thread, size) {
+        if !memory::charge_apart(thread, size) {
             return false;
         }
         cells.begun += 1;

@@ -98,6 +98,7 @@ static void gr_run_chunks(gr_thread *self, gr_body body, gr_loop *outside, int64
   gr_share(&job.shared);
   gr_runner(gr_chunk_apart, &job, chunks);
   self->shared = 0;
+  self->memory = gr_limits.memory;
   int64_t steps = job.shared.steps;
   self->fuel = steps < 1 << 20 ? steps : 1 << 20;
   self->rest = steps - self->fuel;

@@ -6,15 +6,16 @@
 
 #define GR_RARE(x) __builtin_expect(!!(x), 0)
 
-/* Memory. A block is counted by its holders; when nobody holds it, it waits in a list of its size for the next one. The blocks of
-   a running call are linked, so that a failure can free them. */
+/* Memory. A block is counted by its holders; when nobody holds it, it waits in a list of its size for the next one. The blocks of a thread, held or
+   waiting, are linked, so that a failure can free those that are held. */
 
 typedef struct gr_block {
   int64_t holders;
-  int64_t size_class;
-  struct gr_block *next, *previous;
-  int64_t boxes; /* how many elements are counted boxes */
-  char padding[24];
+  int64_t size_class, bytes;
+  struct gr_block *next;            /* of those that wait */
+  struct gr_block *earlier, *later; /* of the blocks of its thread; one that the caller has is of none */
+  int64_t boxes;                    /* how many elements are counted boxes; none, while it waits */
+  char padding[8];
 } gr_block; /* 64 bytes, so that the data after it is aligned for vectors */
 
 /* A cell: the tag, and words of which the first `boxes` are boxes, the next `blocks` the owners of arrays, the rest numbers. A box is
@@ -47,7 +48,7 @@ typedef struct {
 } gr_shared;
 
 typedef struct {
-  gr_block live;
+  gr_block *last; /* of the blocks of the thread */
   gr_block *waiting[256];
   jmp_buf *failure;
   char *stack_end;
@@ -58,8 +59,9 @@ typedef struct {
   /* The tape, kept from call to call: where it ends now, where what has been counted of it ends, and how many bytes there are. */
   char *tape, *tape_at, *tape_end;
   int64_t tape_room;
-  int64_t used;       /* bytes of the blocks that are linked, and of the chunks */
-  int64_t memory;     /* how many that may be: of the limits, which are further away */
+  int64_t used;       /* bytes of the blocks that are held, of the chunks and of the tape */
+  int64_t apart;      /* of these: of the chunks and of the tape */
+  int64_t memory;     /* how many that may be: of the limits, which are further away; negative: others use some of them, too */
   int64_t fuel, rest; /* steps until the next look at the limits, and after that */
   gr_shared *shared;  /* while it runs chunks of a loop together with other threads */
   int64_t given;      /* then: what `fuel` was when it was last taken from the shared steps */
@@ -72,6 +74,7 @@ static __thread gradus_limits gr_limits = GR_NO_LIMITS;
 void gradus_set_limits(const gradus_limits *limits) {
   static const gradus_limits none = GR_NO_LIMITS;
   gr_limits = limits ? *limits : none;
+  if (gr_limits.memory < 0) gr_limits.memory = 0;
 }
 
 static gradus_runner gr_runner;
@@ -87,7 +90,7 @@ static __attribute__((noreturn, noinline, cold)) void gr_fail(int code) { longjm
 static void gr_start(jmp_buf *failure, void *frame) {
   gr_self.failure = failure;
   gr_self.stack_end = (char *)frame - gr_limits.stack;
-  gr_self.used = 0;
+  gr_self.used = gr_self.apart = 0;
   gr_self.memory = gr_limits.memory;
   gr_self.tape_at = gr_self.tape_end = gr_self.tape;
   gr_self.fuel = gr_limits.steps < 1 << 20 ? gr_limits.steps : 1 << 20;
@@ -97,6 +100,7 @@ static void gr_start(jmp_buf *failure, void *frame) {
 /* This thread begins to share steps and memory with others. */
 static __attribute__((unused)) void gr_share(gr_shared *shared) {
   gr_self.shared = shared;
+  if (gr_limits.memory != INT64_MAX) gr_self.memory = -1;
   gr_self.fuel = gr_self.given = 0;
 }
 
@@ -150,59 +154,80 @@ static uint64_t gr_class_bytes(int64_t c) {
 #define GR_CHECK_STACK(place) \
   if (GR_RARE((char *)__builtin_frame_address(0) < self->stack_end)) gr_fail((place) + GR_STACK)
 
-/* Counts bytes, against the limit if they become more. */
-static inline void gr_charge(gr_thread *self, int64_t bytes, int place) {
-  int64_t used = self->used + bytes;
-  if (GR_RARE(self->shared && self->memory != INT64_MAX)) {
-    used = __atomic_add_fetch(&self->shared->used, bytes, __ATOMIC_RELAXED);
-    if (bytes > 0 && used > self->memory) __atomic_sub_fetch(&self->shared->used, bytes, __ATOMIC_RELAXED);
+/* So many bytes more, where they may be too many: fails if they are. */
+static __attribute__((noinline, cold)) void gr_charge_shared(gr_thread *self, int64_t bytes, int place) {
+  if (self->memory < 0) {
+    int64_t *used = &self->shared->used;
+    if (__atomic_add_fetch(used, bytes, __ATOMIC_RELAXED) <= gr_limits.memory) return;
+    __atomic_sub_fetch(used, bytes, __ATOMIC_RELAXED);
   }
-  if (GR_RARE(bytes > 0 && used > self->memory)) gr_fail(place + GR_MEMORY);
-  self->used += bytes;
+  gr_fail(place + GR_MEMORY);
 }
 
-static __attribute__((noinline, cold)) gr_block *gr_new_block(gr_thread *self, int64_t c, int64_t size, int place) {
-  gr_block *b = aligned_alloc(64, sizeof(gr_block) + (size_t)size);
-  if (!b) {
-    gr_charge(self, -size, 0);
-    gr_fail(place + GR_MEMORY);
-  }
-  b->size_class = c;
+/* Counts bytes, against the limit. */
+static inline void gr_charge(gr_thread *self, int64_t bytes, int place) {
+  int64_t used = self->used + bytes;
+  if (GR_RARE(used > self->memory)) gr_charge_shared(self, bytes, place);
+  self->used = used;
+}
+
+/* The opposite. */
+static inline void gr_credit(gr_thread *self, int64_t bytes) {
+  self->used -= bytes;
+  if (GR_RARE(self->memory < 0)) __atomic_sub_fetch(&self->shared->used, bytes, __ATOMIC_RELAXED);
+}
+
+static void gr_link(gr_thread *self, gr_block *b) {
+  b->earlier = self->last;
+  b->later = 0;
+  if (b->earlier) b->earlier->later = b;
+  self->last = b;
+}
+
+static __attribute__((noinline, cold)) gr_block *gr_new_block(gr_thread *self, int64_t c, int place) {
+  int64_t bytes = (int64_t)gr_class_bytes(c);
+  /* No memory is asked for beyond the limit. */
+  gr_charge(self, bytes, place);
+  gr_credit(self, bytes);
+  gr_block *b = aligned_alloc(64, sizeof(gr_block) + (size_t)bytes);
+  if (!b) gr_fail(place + GR_MEMORY);
+  *b = (gr_block){.size_class = c, .bytes = bytes};
+  gr_link(self, b);
   return b;
+}
+
+static inline void gr_wait(gr_thread *self, gr_block *b) {
+  b->next = self->waiting[b->size_class];
+  self->waiting[b->size_class] = b;
 }
 
 /* Written out where it is called, also in long files: small arrays come and go in inner loops. */
 static inline __attribute__((always_inline)) void *gr_allocate(gr_thread *self, int64_t bytes, gr_block **owner, int place) {
   if (bytes < 0 || bytes > INT64_MAX / 4) gr_fail(place + GR_MEMORY);
   int64_t c = gr_class_of((uint64_t)bytes);
-  int64_t size = (int64_t)gr_class_bytes(c);
-  gr_charge(self, size, place);
+  if (GR_RARE(!self->waiting[c])) gr_wait(self, gr_new_block(self, c, place));
   gr_block *b = self->waiting[c];
-  if (GR_RARE(!b))
-    b = gr_new_block(self, c, size, place);
-  else
-    self->waiting[c] = b->next;
+  gr_charge(self, b->bytes, place);
+  self->waiting[c] = b->next;
   b->holders = 1;
-  b->boxes = 0;
-  b->next = self->live.next;
-  b->previous = &self->live;
-  if (b->next) b->next->previous = b;
-  self->live.next = b;
   *owner = b;
   return b + 1;
 }
 
-/* It is no longer part of the call. */
-static void gr_unlink(gr_thread *self, gr_block *b) {
-  b->previous->next = b->next;
-  if (b->next) b->next->previous = b->previous;
-  gr_charge(self, -(int64_t)gr_class_bytes(b->size_class), 0);
+/* It is the caller's now. */
+static __attribute__((unused)) void gr_hand_over(gr_thread *self, gr_block *b) {
+  gr_credit(self, b->bytes);
+  if (b->earlier) b->earlier->later = b->later;
+  if (b->later)
+    b->later->earlier = b->earlier;
+  else
+    self->last = b->earlier;
 }
 
+/* Of what nobody holds, and without boxes. */
 static void gr_free(gr_thread *self, gr_block *b) {
-  gr_unlink(self, b);
-  b->next = self->waiting[b->size_class];
-  self->waiting[b->size_class] = b;
+  gr_credit(self, b->bytes);
+  gr_wait(self, b);
 }
 
 static inline void gr_hold(gr_block *b) {
@@ -224,8 +249,8 @@ static __attribute__((noinline)) void gr_more_cells(int64_t bytes, int place) {
       self->chunks = fresh;
     next = fresh;
   }
-  self->used += next->bytes;
-  if (self->used > self->memory) gr_fail(place + GR_MEMORY);
+  gr_charge(self, next->bytes, place);
+  self->apart += next->bytes;
   self->chunk = next;
   self->cell_at = (char *)(next + 1);
   self->cell_end = self->cell_at + next->bytes;
@@ -296,6 +321,7 @@ static __attribute__((noinline)) void gr_free_cells(gr_thread *self, gr_cell *to
       if (b && --b->holders == 0) {
         gr_cell **elements = (gr_cell **)(b + 1);
         for (int64_t i = 0; i < b->boxes; i++) todo = gr_let_go(elements[i], todo);
+        b->boxes = 0;
         gr_free(self, b);
       }
     }
@@ -312,6 +338,7 @@ static __attribute__((noinline)) void gr_free_boxes(gr_thread *self, gr_block *b
   gr_cell **elements = (gr_cell **)(b + 1), *todo = 0;
   for (int64_t i = 0; i < b->boxes; i++) todo = gr_let_go(elements[i], todo);
   gr_free_cells(self, todo);
+  b->boxes = 0;
   gr_free(self, b);
 }
 
@@ -340,6 +367,7 @@ static __attribute__((noinline)) char *gr_more_tape(gr_thread *self, int64_t byt
   int64_t at = self->tape_at - self->tape, end = self->tape_end - self->tape;
   int64_t more = bytes > GR_CHUNK_BYTES ? bytes : GR_CHUNK_BYTES;
   gr_charge(self, more, place);
+  self->apart += more;
   if (end + more > self->tape_room) {
     char *fresh = realloc(self->tape, 2 * (size_t)(end + more));
     if (!fresh) gr_fail(place + GR_MEMORY);
@@ -366,16 +394,22 @@ static inline void gr_store_box(char *to, gr_cell *c) { memcpy(to, &c, 8); }
 
 static inline int gr_sole(const gr_block *b) { return b && b->holders == 1; }
 
+/* Frees all blocks that are held. */
 static void gr_free_live(void) {
-  while (gr_self.live.next) gr_free(&gr_self, gr_self.live.next);
+  for (gr_block *b = gr_self.last; b; b = b->earlier)
+    if (b->holders) {
+      b->holders = b->boxes = 0;
+      gr_free(&gr_self, b);
+    }
 }
 
 void gradus_release(gradus_slot *slot) {
   gr_block *b = slot->owner;
   if (b) {
     slot->owner = 0;
-    b->next = gr_self.waiting[b->size_class];
-    gr_self.waiting[b->size_class] = b;
+    b->holders = 0;
+    gr_link(&gr_self, b);
+    gr_wait(&gr_self, b);
   }
 }
 
@@ -443,7 +477,7 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
       gr_drop(self, a.b);                                                                         \
       a = c;                                                                                      \
     }                                                                                             \
-    gr_unlink(self, a.b);                                                                         \
+    gr_hand_over(self, a.b);                                                                      \
     s->value.data = a.p;                                                                          \
     s->owner = a.b;                                                                               \
     memcpy(s->dims, a.d, sizeof a.d);                                                             \
@@ -478,7 +512,7 @@ static inline int64_t gr_size(const int64_t *dims, int rank, int64_t width) {
 /* Room for one more row of boxes at the end of a growing array of `count` rows. The new places are nil. */
 static __attribute__((unused)) gr_cell **gr_grow_boxes(gr_thread *self, gr_cell **p, gr_block **b, int64_t count, int64_t width, int place) {
   int64_t have = count * width, want = have + width;
-  if (!*b || (uint64_t)(want * 8) > gr_class_bytes((*b)->size_class)) {
+  if (!*b || want * 8 > (*b)->bytes) {
     gr_block *old = *b;
     gr_cell **fresh = gr_allocate(self, want * 16, b, place);
     if (old) {
@@ -493,9 +527,23 @@ static __attribute__((unused)) gr_cell **gr_grow_boxes(gr_thread *self, gr_cell 
   return p;
 }
 
+/* Numbers, in the array of a block which is taken over if there is one, and more of them behind: in its place if nobody else holds it and there is room. */
+static __attribute__((unused)) void *gr_extend(gr_thread *self, gr_block **b, void *p, gr_block *of, int64_t bytes, const void *more, int64_t others, int place) {
+  char *to = p;
+  if (gr_sole(of) && p == (void *)(of + 1) && bytes + others <= of->bytes) {
+    *b = of;
+  } else {
+    to = gr_allocate(self, bytes + others, b, place);
+    if (bytes > 0) memcpy(to, p, (size_t)bytes);
+    gr_drop(self, of);
+  }
+  if (others > 0) memcpy(to + bytes, more, (size_t)others);
+  return to;
+}
+
 /* Room for one more element at the end of a growing array of `count` elements of `width` bytes. */
 static void *gr_grow(gr_thread *self, void *p, gr_block **b, int64_t count, int64_t width, int place) {
-  if (*b && (uint64_t)((count + 1) * width) <= gr_class_bytes((*b)->size_class)) return p;
+  if (*b && (count + 1) * width <= (*b)->bytes) return p;
   gr_block *old = *b;
   void *fresh = gr_allocate(self, (count + 1) * width * 2, b, place);
   if (old) {

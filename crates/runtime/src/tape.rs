@@ -51,7 +51,7 @@ fn layout(bytes: usize) -> Layout {
 pub unsafe extern "C" fn more(thread: *mut Thread, bytes: i64) -> *mut u8 {
     unsafe {
         let step = STEP.max(bytes as usize);
-        if !memory::charge(thread, step) {
+        if !memory::charge_apart(thread, step) {
             return null_mut();
         }
         let tape = memory::tape(thread);

@@ -406,12 +406,11 @@ impl Emitter<'_> {
         }
         if heap {
             for (i, result) in function.results.iter().enumerate() {
-                if result.is_array() && result.shape().is_some() {
-                    self.line(&format!("gr_drop(self, result_{i}.b);"));
+                if result.shape().is_some() {
+                    self.drop(&format!("result_{i}"), *result);
                 }
             }
-            // The cells of the results go, with the arrays in them; what else there is has been handed over.
-            self.line("gr_free_live();");
+            self.line("if (self->used > self->apart) gr_free_live();");
             self.line("gr_cells_reset();");
         }
         self.line("return 0;");

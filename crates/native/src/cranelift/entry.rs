@@ -92,9 +92,7 @@ impl Emitter<'_, '_, '_> {
                 let slot = self.b.ins().iadd_imm_s(outputs, i64::from(at));
                 let parts = self.parts((*var).into());
                 self.output_boxes(var.ty, shape, &parts, slot);
-                if var.ty.is_array() {
-                    self.let_go(parts[1]);
-                }
+                self.drop_parts(var.ty, &parts);
                 continue;
             }
             match self.held(*var) {
