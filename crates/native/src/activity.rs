@@ -38,6 +38,7 @@ impl Activity<'_> {
             | Op::Dim { .. }
             | Op::Get { .. }
             | Op::Set { .. }
+            | Op::Extend { .. }
             | Op::Fill { .. }
             | Op::Literal { .. }
             | Op::Cell { .. }

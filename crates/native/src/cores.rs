@@ -315,7 +315,7 @@ impl Planner<'_> {
                     | Op::Plug { .. }
                     | Op::Push { .. }
                     | Op::Pop { .. } => 4.0,
-                    Op::Fill { .. } | Op::Literal { .. } | Op::Cell { .. } => 2.0 * UNKNOWN,
+                    Op::Extend { .. } | Op::Fill { .. } | Op::Literal { .. } | Op::Cell { .. } => 2.0 * UNKNOWN,
                     Op::Digits { .. } | Op::Product(_) => 300.0,
                     Op::Call { function, .. } => self.function(*function),
                     Op::If { then, otherwise, .. } => {

@@ -244,6 +244,7 @@ impl Walk<'_> {
             | Op::Dim { .. }
             | Op::Get { .. }
             | Op::Set { .. }
+            | Op::Extend { .. }
             | Op::Fill { .. }
             | Op::Literal { .. }
             | Op::Tag { .. }

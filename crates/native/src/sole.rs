@@ -119,7 +119,7 @@ impl Sole {
                     }
                 }
             }
-            Op::Set { array, .. } => {
+            Op::Set { array, .. } | Op::Extend { array, .. } => {
                 self.take((*array).into(), ownership);
                 stmt.binds.iter().for_each(|v| self.insert(*v));
             }

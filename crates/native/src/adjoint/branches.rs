@@ -21,6 +21,7 @@ pub(super) fn is_arithmetic(then: &Block, otherwise: &Block) -> bool {
         }
         Op::Check { .. } => true,
         Op::Set { .. }
+        | Op::Extend { .. }
         | Op::Fill { .. }
         | Op::Literal { .. }
         | Op::Cell { .. }

@@ -90,6 +90,7 @@ impl Sweep<'_> {
             | Op::Dim { .. }
             | Op::Get { .. }
             | Op::Set { .. }
+            | Op::Extend { .. }
             | Op::Fill { .. }
             | Op::Literal { .. }
             | Op::Cell { .. }

@@ -66,6 +66,19 @@ impl Emitter<'_> {
         format!("{ty}_own(self, {text}, {place})")
     }
 
+    /// An array, which is taken over if this is its last use, and another behind it.
+    fn extend(&mut self, array: Var, by: Var, y: Var, ownership: &mut Ownership, span: Span) {
+        let handed_on = ownership.hands_on(array);
+        let target = self.declare(&[y]).remove(0);
+        let (first, second, place) = (self.name(array), self.name(by), self.place(span));
+        let block = if handed_on { format!("{first}.b") } else { "0".into() };
+        let (rank, width) = (array.ty.rank, format!("sizeof *{first}.p"));
+        self.line(&format!("{target}.d[0] = gr_size({first}.d, {rank}, 1) + {second}.d[0];"));
+        self.line(&format!(
+            "{target}.p = gr_extend(self, &{target}.b, {first}.p, {block}, gr_size({first}.d, {rank}, {width}), {second}.p, {second}.d[0] * {width}, {place});"
+        ));
+    }
+
     /// An operand that the operation takes over: handed on if this is its last use, held once more otherwise.
     pub(super) fn take(&mut self, atom: Atom, ownership: &mut Ownership) -> String {
         let text = self.atom(atom);
@@ -174,6 +187,7 @@ impl Emitter<'_> {
                 self.line(&format!("{ty} {target} = {owned};"));
                 self.store(&target, array.ty, index, *value, "=", ownership);
             }
+            (Op::Extend { array, by }, [y]) => self.extend(*array, *by, *y, ownership, stmt.span),
             (Op::Fill { dims, value }, [y]) => {
                 let name = self.declare(&[*y]).remove(0);
                 for (axis, dim) in dims.iter().enumerate() {

@@ -88,6 +88,20 @@ impl Emitter<'_, '_, '_> {
         Array { data, block: made[0], dims: vec![count], scalar: old.scalar }
     }
 
+    /// An array, which is taken over if this is its last use, and another behind it.
+    pub(super) fn extended(&mut self, array: Var, by: Var, ownership: &mut Ownership, span: Span) -> Array {
+        let (first, second) = (self.array(array), self.array(by));
+        let block = if ownership.hands_on(array) { first.block } else { self.whole(0) };
+        let size = self.count(&first.dims);
+        let count = self.plus(size, second.dims[0]);
+        let width = self.whole(width(first.scalar));
+        let [bytes, more] = [size, second.dims[0]].map(|count| self.times(count, width));
+        let extended = self.runtime("gradus_extend", &[self.thread, first.data, block, bytes, second.data, more]);
+        self.require(extended, None, span, Kind::Memory);
+        let data = self.b.ins().iadd_imm_s(extended, DATA);
+        Array { data, block: extended, dims: vec![count], scalar: first.scalar }
+    }
+
     pub(super) fn hold(&mut self, block: Value) {
         let (count, on) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(block, count, &[], on, &[]);

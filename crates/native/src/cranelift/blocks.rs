@@ -110,6 +110,10 @@ impl Emitter<'_, '_, '_> {
                 self.store(&array, &index, *value, ownership);
                 self.bind_array(*y, array);
             }
+            (Op::Extend { array, by }, [y]) => {
+                let extended = self.extended(*array, *by, ownership, span);
+                self.bind_array(*y, extended);
+            }
             (Op::Fill { dims, value }, [y]) => {
                 let dims = self.numbers(dims);
                 let array = self.new_array(dims, y.ty.scalar, span);

@@ -63,6 +63,7 @@ fn symbols() -> impl Iterator<Item = Symbol> {
         "gradus_allocate_several" = memory::allocate_several, (I64, I64, I64, I64) -> Some(I64);
         "gradus_free" = memory::free, (I64, I64) -> None;
         "gradus_copy" = memory::copy, (I64, I64, I64) -> Some(I64);
+        "gradus_extend" = memory::extend, (I64, I64, I64, I64, I64, I64) -> Some(I64);
         "gradus_grow" = memory::grow, (I64, I64, I64, I64) -> Some(I64);
         "gradus_settle" = memory::settle, (I64, I64, I64, I64) -> Some(I64);
         "gradus_hand_over" = memory::hand_over, (I64, I64, I64) -> None;

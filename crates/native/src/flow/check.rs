@@ -211,6 +211,13 @@ impl Checker<'_> {
                 same(&[self.value(*value)?], &[self.index(ty, index)?], "value to set")?;
                 vec![ty]
             }
+            Op::Extend { array, by } => {
+                let (first, second) = (self.array(*array)?, self.array(*by)?);
+                if second.rank != 1 || first.scalar != second.scalar || second.shape().is_some() {
+                    return Err(format!("{} cannot be extended by {}", array.name, by.name));
+                }
+                vec![second]
+            }
             Op::Fill { dims, value } => {
                 for dim in dims {
                     self.number(*dim, Scalar::Int)?;

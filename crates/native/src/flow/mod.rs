@@ -361,6 +361,12 @@ pub enum Op {
         items: Vec<Atom>,
         ty: Type,
     },
+    /// An array, row by row, and the elements of another behind it; in place when nobody else holds the first and there is room. Made by `extend`, one
+    /// of the last passes, only.
+    Extend {
+        array: Var,
+        by: Var,
+    },
     /// A new cell with the fields that the shape has for the tag; without fields, an immediate value.
     Cell {
         shape: ShapeId,

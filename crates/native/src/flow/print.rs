@@ -163,6 +163,7 @@ impl Printer<'_> {
             Op::Set { array, index, value } => {
                 format!("set {} {} := {}", self.name(*array), self.atoms(index), self.atom(*value))
             }
+            Op::Extend { array, by } => format!("extend {}", self.atoms(&[(*array).into(), (*by).into()])),
             Op::Fill { dims, value } => format!("fill {} := {}", self.atoms(dims), self.atom(*value)),
             Op::Literal { items, ty: t } => format!("array {} of {}", ty(*t), self.atoms(items)),
             Op::Cell { shape, tag, fields } => format!("cell box{shape} {tag} {}", self.atoms(fields)),

@@ -362,6 +362,10 @@ impl<'a> Reader<'a> {
                 words.expect(":=")?;
                 (Op::Set { array, index, value: self.atom(words)? }, vec![array.ty])
             }
+            "extend" => {
+                let (array, by) = (self.var(words)?, self.var(words)?);
+                (Op::Extend { array, by }, vec![by.ty])
+            }
             "fill" => {
                 let dims = self.atoms(words)?;
                 words.expect(":=")?;

@@ -32,6 +32,7 @@ impl Op {
                 index.iter().for_each(|a| f(*a));
                 f(*value);
             }
+            Op::Extend { array, by } => [array, by].into_iter().for_each(|v| f((*v).into())),
             Op::Fill { dims, value } => {
                 dims.iter().for_each(|a| f(*a));
                 f(*value);
@@ -88,6 +89,10 @@ impl Op {
                 on_var(array, f);
                 index.iter_mut().for_each(&mut *f);
                 f(value);
+            }
+            Op::Extend { array, by } => {
+                on_var(array, f);
+                on_var(by, f);
             }
             Op::Fill { dims, value } => {
                 dims.iter_mut().for_each(&mut *f);
@@ -337,6 +342,7 @@ impl Renaming {
             Op::Set { array, index, value } => {
                 Op::Set { array: self.var(*array), index: self.atoms(index), value: self.atom(*value) }
             }
+            Op::Extend { array, by } => Op::Extend { array: self.var(*array), by: self.var(*by) },
             Op::Fill { dims, value } => Op::Fill { dims: self.atoms(dims), value: self.atom(*value) },
             Op::Literal { items, ty } => Op::Literal { items: self.atoms(items), ty: *ty },
             Op::Cell { shape, tag, fields } => Op::Cell { shape: *shape, tag: *tag, fields: self.atoms(fields) },

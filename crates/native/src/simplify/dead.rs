@@ -170,6 +170,7 @@ impl<'a> Needs<'a> {
             | Op::Dim { .. }
             | Op::Get { .. }
             | Op::Set { .. }
+            | Op::Extend { .. }
             | Op::Fill { .. }
             | Op::Literal { .. }
             | Op::Cell { .. }

@@ -313,6 +313,10 @@ impl Forward {
             Op::Dim { .. } => self.length_stmt(stmt, out),
             Op::Get { .. } => self.read(stmt, out),
             Op::Set { .. } => self.change(stmt, out),
+            Op::Extend { array, by } => {
+                [array, by].into_iter().for_each(|v| self.var(v));
+                out.push(stmt);
+            }
             Op::Fill { dims, value } => {
                 let dummy = dims[..] == [Atom::Int(0)];
                 self.atoms(dims);

@@ -17,6 +17,7 @@ mod counted;
 mod dead;
 mod decided;
 mod ends;
+mod extend;
 mod failures;
 mod fixed;
 mod forward;
@@ -152,6 +153,9 @@ pub fn module_within(module: &mut Module, room: &Room) {
             module.functions[id].body = body;
         }
         decided::run(&mut module.functions[id].body, &module.lengths);
+        if extend::run(&mut module.functions[id].body) {
+            clean(module, id);
+        }
         // What is called may be called often.
         if !called.contains(&FunctionId(id)) {
             underflow::run(&mut module.functions[id].body);
