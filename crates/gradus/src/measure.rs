@@ -142,8 +142,9 @@ impl Repeat {
             let began = Instant::now();
             let result = work()?;
             let took = began.elapsed();
-            if let (Some(began), Some(ended)) = (cpu_began, cpu_time()) {
-                let spent = ended.saturating_sub(began);
+            let spent = cpu_began.zip(cpu_time()).map(|(began, ended)| ended.saturating_sub(began));
+            // Where machines share a processor, its time for a thread may stand still for a moment.
+            if let Some(spent) = spent.filter(|spent| !spent.is_zero()) {
                 cpu = Some(cpu.map_or(spent, |least| least.min(spent)));
             }
             if runs.is_empty() {
