@@ -152,6 +152,52 @@ fn loops_run_on_threads_that_are_lent() {
     }
 }
 
+/// Keeps a result while later calls fail, and counts the blocks in which results have been.
+const KEPT_MAIN: &str = r#"
+#include "kept.h"
+#include <stdio.h>
+#include <string.h>
+
+int main(void) {
+  double numbers[100], first[100];
+  gradus_slot in[2], kept, out;
+  void *owners[1000];
+  int failed = 0, wrong = 0, blocks = 0;
+  memset(in, 0, sizeof in);
+  for (int i = 0; i < 100; i++) numbers[i] = i, first[i] = 2.0 * i + 14.0;
+  in[0].value.data = numbers;
+  in[0].dims[0] = 100;
+  in[1].value.integer = 7;
+  if (kept_shifted(in, &kept)) return 1;
+  for (int round = 0; round < 1000; round++) {
+    in[1].value.integer = round % 2 ? 100 : 7;
+    if (kept_shifted(in, &out)) {
+      failed++;
+      continue;
+    }
+    wrong += memcmp(out.value.data, first, sizeof first) != 0;
+    int known = 0;
+    for (int i = 0; i < blocks; i++) known |= owners[i] == out.owner;
+    if (!known) owners[blocks++] = out.owner;
+    gradus_release(&out);
+  }
+  wrong += memcmp(kept.value.data, first, sizeof first) != 0;
+  gradus_release(&kept);
+  printf("%d failed, %d wrong, %s\n", failed, wrong, blocks < 10 ? "in few blocks" : "each in a block of its own");
+  return 0;
+}
+"#;
+
+#[test]
+fn a_failure_frees_what_the_call_had_and_nothing_else() {
+    let text = "let shifted (a : real[]) (i : int) : real[] =\n\
+                  let doubled = map (fun x -> 2.0 * x) a in\n\
+                  if i < 50 then map (fun x -> x + doubled.(i)) doubled else map (fun x -> x - doubled.(i)) doubled\n";
+    let folder = Folder::new("build-kept").with("kept.gr", text).with("main.c", KEPT_MAIN);
+    folder.run(&["build", "kept.gr", "shifted", "-o", "kept.c"]).exits(0);
+    assert_eq!(compile_and_run(&folder, &["kept.c"]), "500 failed, 0 wrong, in few blocks\n");
+}
+
 #[test]
 fn mistakes() {
     let folder = Folder::new("build-mistakes").with("m.gr", "let f (x : real) = x\nlet s (f : real -> real) = f 1.0\n");
