@@ -49,6 +49,16 @@ fn steps() {
 }
 
 #[test]
+fn steps_of_arrays_that_become_longer() {
+    let text = "let grown (n : int) : real = sum (loop n (fun xs -> concat xs [| 1.0 |]) [| |])\n";
+    let limits = Limits { max_steps: Some(10_000_000), ..Limits::default() };
+    for native in natives(text, &["grown"]) {
+        assert_eq!(within(&native, 0, Leaf::Int(5000), &limits), Ok(vec![Leaf::Real(5000.0)]));
+        assert!(matches!(within(&native, 0, Leaf::Int(20_000), &limits), Err(RunError::Steps { .. })));
+    }
+}
+
+#[test]
 fn interrupts() {
     for native in natives(TEXT, &["endless", "total", "slope"]) {
         for (entry, argument) in [(0, Leaf::Real(0.0)), (1, Leaf::Int(i64::MAX)), (2, Leaf::Int(i64::MAX))] {

@@ -6,6 +6,7 @@ use super::scalars;
 use crate::checks::BITS_OF_LENGTH;
 use crate::flow::*;
 use crate::ownership::Ownership;
+use crate::steps::LARGE;
 use gradus_core::traverse::with_stack;
 use gradus_core::Prim;
 use gradus_source::Span;
@@ -74,6 +75,9 @@ impl Emitter<'_> {
         let block = if handed_on { format!("{first}.b") } else { "0".into() };
         let (rank, width) = (array.ty.rank, format!("sizeof *{first}.p"));
         self.line(&format!("{target}.d[0] = gr_size({first}.d, {rank}, 1) + {second}.d[0];"));
+        self.line(&format!("if (GR_RARE({target}.d[0] > {LARGE})) {{"));
+        self.line(&format!("  GR_STEPS({target}.d[0], {place});"));
+        self.line("}");
         self.line(&format!(
             "{target}.p = gr_extend(self, &{target}.b, {first}.p, {block}, gr_size({first}.d, {rank}, {width}), {second}.p, {second}.d[0] * {width}, {place});"
         ));

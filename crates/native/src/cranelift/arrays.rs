@@ -94,6 +94,7 @@ impl Emitter<'_, '_, '_> {
         let block = if ownership.hands_on(array) { first.block } else { self.whole(0) };
         let size = self.count(&first.dims);
         let count = self.plus(size, second.dims[0]);
+        self.charge_large(count, span);
         let width = self.whole(width(first.scalar));
         let [bytes, more] = [size, second.dims[0]].map(|count| self.times(count, width));
         let extended = self.runtime("gradus_extend", &[self.thread, first.data, block, bytes, second.data, more]);

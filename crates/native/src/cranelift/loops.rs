@@ -387,7 +387,7 @@ impl Emitter<'_, '_, '_> {
     }
 
     /// Counts the steps of a bounded loop before it runs, if they are many.
-    fn charge_large(&mut self, count: Value, span: Span) {
+    pub(super) fn charge_large(&mut self, count: Value, span: Span) {
         let (many, on) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(many);
         let large = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, count, LARGE);
